@@ -42,6 +42,12 @@ const steps = [
     args: ['test', '--', '--kind', name],
     alone: true,
   })),
+  {
+    name: 'mcp-servers',
+    goal: 'public MCP servers of npm are listed and called (code 75: not downloaded)',
+    args: ['run', 'mcp-servers'],
+    alone: true,
+  },
 ];
 /** How many steps run at a time. Those that are `alone` use every core themselves. */
 const lanes = Math.min(4, availableParallelism());

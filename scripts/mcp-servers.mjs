@@ -1,5 +1,5 @@
 // Starts public MCP servers of npm, each as a child process, lists their tools and calls one that needs no network. Prints a
-// table; exits with 1 if a server fails. `npm run mcp-servers`
+// table; exits with 1 if a server fails, and with 75 if they cannot be downloaded. `npm run mcp-servers`
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -31,6 +31,9 @@ contexts: [{ name: none, context: { cluster: none, user: none } }]
 users: [{ name: none, user: {} }]
 `,
 );
+
+/** EX_TEMPFAIL of sysexits.h. */
+const notDownloaded = 75;
 
 const chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const page = createServer((_request, response) => {
@@ -141,10 +144,12 @@ if (servers.some(([name, version]) => versionOf(name) !== version)) {
     }),
   );
   console.log('Installing …');
-  const { code } = await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], {
-    cwd: directory,
-  });
-  if (code !== 0) process.exit(code);
+  const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  const { code, output } = await run('npm', args, { cwd: directory, quiet: true });
+  if (code !== 0) {
+    console.log(`${output.trimEnd()}\n\nThe servers could not be downloaded, so none was started.`);
+    process.exit(notDownloaded);
+  }
 }
 
 let failed = 0;

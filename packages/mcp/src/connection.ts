@@ -20,6 +20,7 @@ import {
   noop,
   Observable,
   of,
+  repeat,
   retry,
   skip,
   Subscription,
@@ -28,6 +29,7 @@ import {
   tap,
   throwError,
   timeout,
+  timer,
 } from 'rxjs';
 import { type Announced, announcements, clientOf, rootsOf$ } from './client.js';
 import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
@@ -68,7 +70,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
   new Observable((subscriber) => {
     const { name, stdio, http, timeouts, limits } = server;
     const abort = new AbortController();
-    const roots = new Subscription();
+    const following = new Subscription();
     const version$ = new BehaviorSubject(0);
     const announced = announcements(() => version$.next(version$.value + 1));
     const open$ = new BehaviorSubject(0);
@@ -104,7 +106,8 @@ export const connect$ = (server: Server): Observable<Connection> =>
     client.connect(transport, { signal: abort.signal, timeout: timeouts.connectMs }).then(
       () => {
         client.onclose = () => lost('closed the connection');
-        roots.add(announceRoots(server, client, end));
+        following.add(announceRoots(server, client, end));
+        following.add(keepSubscribed(server, client, announced.toolsChanged));
         const listed$ = new BehaviorSubject(-1);
         const leftOut = (): readonly string[] => reader.leftOut();
         const isLost = (): boolean => subscriber.closed;
@@ -114,7 +117,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
     );
     return () => {
       client.onclose = noop;
-      roots.unsubscribe();
+      following.unsubscribe();
       abort.abort();
       // Other requests learn the same, or may still be answered.
       const idle$ = open$.pipe(filter((open) => open === 0 || !isPartial));
@@ -176,6 +179,45 @@ const announceRoots = (
   });
 };
 
+/** Since 2026-07-28, changes are announced on a stream of their own: it is opened again, and the list is read again, if it ends. */
+const keepSubscribed = (server: Server, client: Client, changed: () => void): Subscription => {
+  const announces = client.getServerCapabilities()?.tools?.listChanged === true;
+  if (client.getProtocolEra() !== 'modern' || !announces) return Subscription.EMPTY;
+  const first = client.autoOpenedSubscription;
+  const further$ = listening$(client, { toolsListChanged: true }, server.timeouts.connectMs).pipe(
+    tap(changed),
+    retry({ delay: (_error, failures) => timer(backOff(server, failures)) }),
+    repeat({ delay: () => timer(backOff(server, 1)) }),
+  );
+  return defer(() => first?.closed ?? of(undefined))
+    .pipe(
+      switchMap(() => timer(backOff(server, 1))),
+      switchMap(() => further$),
+    )
+    .subscribe();
+};
+
+/** A stream of announcements since 2026-07-28: emits when it is open, and completes when it ends. Unsubscribing closes it. */
+export const listening$ = (
+  client: Client,
+  filterOf: Parameters<Client['listen']>[0],
+  ms: number,
+): Observable<unknown> =>
+  new Observable((subscriber) => {
+    const abort = new AbortController();
+    client
+      .listen(filterOf, { timeout: ms, signal: abort.signal })
+      .then((subscription) => {
+        subscriber.next(subscription);
+        return subscription.closed;
+      })
+      .then(
+        () => subscriber.complete(),
+        (cause: unknown) => subscriber.error(cause),
+      );
+    return () => abort.abort();
+  });
+
 /** An HTTP server may free the session. */
 const closed = (client: Client, transport: Transport, isLost: boolean): Promise<void> => {
   const goodbye$ =
@@ -214,6 +256,8 @@ export const isConnection = (it: Link['current$']['value']): it is Connection =>
 
 /** Sessions that may be lost one after the other, with no request answered, before the server counts as failed. */
 const mostLost = 2;
+/** A session that is lost sooner after its start, in milliseconds, counts together with the one before. */
+const leastLifeMs = 1_000;
 
 export const createLink = (server: Server): Link => {
   const current$ = new BehaviorSubject<Connection | MillraceError | undefined>(undefined);
@@ -221,7 +265,7 @@ export const createLink = (server: Server): Link => {
   let since = 0;
   const renewed$ = (error: unknown): Observable<0> => {
     // A session that has lived is no failure of the one before.
-    if (asyncScheduler.now() - since > backOff(server, 1)) losses = 0;
+    if (asyncScheduler.now() - since > Math.max(leastLifeMs, backOff(server, 1))) losses = 0;
     losses += error instanceof SessionLost ? 1 : 0;
     if (error instanceof SessionLost && losses < mostLost) return of(0);
     losses = 0;

@@ -9,6 +9,7 @@ import {
   restoreAsyncContext,
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
+import { onSuspensionCancelled } from '@millrace/core/sessions';
 import {
   combineLatest,
   defer,
@@ -24,10 +25,12 @@ import {
   Subject,
   timer,
 } from 'rxjs';
+import { warn } from './client.js';
 import { failureOf } from './failure.js';
 import { createLink, type Link } from './connection.js';
 import { type McpRequests, requestsOf } from './programs.js';
 import { backOff, type McpServer, type Server, serverOf } from './server-options.js';
+import { storedTask } from './tasks.js';
 import { createAdmission, type ToolPage, toolLists$ } from './tool-list.js';
 
 /** The state of a server. */
@@ -64,15 +67,32 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
     share({ connector: () => new ReplaySubject(1) }),
     restoreAsyncContext(),
   );
+  const requests = requestsOf(linked, servers$);
   return {
     name: 'mcp',
     // As `addTools`: after the session has set its own tools, before a selection.
     priority: 54,
     servers$,
-    ...requestsOf(linked, servers$),
-    call: (context) => (next) => (call) =>
-      addTools(toolsFor$(servers$, context, call)).call?.(context)(next)(call) ?? next(call),
+    ...requests,
+    call: (context) => {
+      context.local(onSuspensionCancelled).add((suspension) => {
+        const task = storedTask(suspension.request);
+        if (!linked.some(({ server }) => server.name === task?.server)) return;
+        requests.cancelTask$(suspension).subscribe({
+          error: (cause: unknown) =>
+            linked.forEach(({ server }) => warnOfTask(server, task, cause)),
+        });
+      });
+      return (next) => (call) =>
+        addTools(toolsFor$(servers$, context, call)).call?.(context)(next)(call) ?? next(call);
+    },
   };
+};
+
+const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: unknown): void => {
+  if (server.name !== task?.server) return;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  warn(server, `The task '${task.taskId}' of a cancelled tool call was not cancelled: ${why}`);
 };
 
 /** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */

@@ -3,24 +3,29 @@ import { isRecord } from '@millrace/core/values';
 import {
   asyncScheduler,
   BehaviorSubject,
+  catchError,
   defer,
   EMPTY,
   filter,
   finalize,
-  from,
+  ignoreElements,
   map,
   merge,
   NEVER,
   noop,
   type Observable,
-  scan,
+  repeat,
   share,
+  skip,
   switchMap,
   take,
+  tap,
+  throwError,
   timer,
   using,
 } from 'rxjs';
-import { type Connection, isConnection, type Link } from './connection.js';
+import { type Connection, isConnection, type Link, listening$ } from './connection.js';
+import { failureOf } from './failure.js';
 import { type McpResource, partsOf } from './content.js';
 import { rawOf } from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
@@ -142,25 +147,30 @@ const followed$ = <T>(
     const version$ = new BehaviorSubject(0);
     const changes$ = connection.announced.updated$.pipe(
       filter((changed) => changed === uri),
-      scan((count) => count + 1, 0),
+      map(() => version$.value + 1),
     );
     const parts$ = using(
       () => changes$.subscribe(version$),
       () => afterEach$(version$, () => read$),
     );
     const subscription$ = sharedSubscription$(server, connection, uri);
-    return merge(subscription$, parts$.pipe(map(([parts]) => parts)));
+    // A change while the subscription was not open was not announced.
+    const missed$ = subscription$.pipe(
+      tap(() => version$.next(version$.value + 1)),
+      ignoreElements(),
+    );
+    return merge(missed$, parts$.pipe(map(([parts]) => parts)));
   });
 
-const subscriptions = new WeakMap<Connection, Map<string, Observable<never>>>();
+const subscriptions = new WeakMap<Connection, Map<string, Observable<unknown>>>();
 
 /** A server has one subscription for each resource of a connection, however many follow it: the end of one would end all. */
 const sharedSubscription$ = (
   server: Server,
   connection: Connection,
   uri: string,
-): Observable<never> => {
-  const known = subscriptions.get(connection) ?? new Map<string, Observable<never>>();
+): Observable<unknown> => {
+  const known = subscriptions.get(connection) ?? new Map<string, Observable<unknown>>();
   subscriptions.set(connection, known);
   const subscription$ =
     known.get(uri) ??
@@ -172,21 +182,16 @@ const sharedSubscription$ = (
   return subscription$;
 };
 
-/** Asks the server to announce changes of a resource, until it is unsubscribed from. */
-const subscribed$ = (server: Server, connection: Connection, uri: string): Observable<never> => {
+/** Asks the server to announce changes of a resource, until it is unsubscribed from. Emits when it has asked again. */
+const subscribed$ = (server: Server, connection: Connection, uri: string): Observable<unknown> => {
   const { client, request$, isLost } = connection;
   const doing = 'to announce changes of a resource';
   if (client.getProtocolEra() === 'modern') {
-    const filterOf = { resourceSubscriptions: [uri] };
-    return request$(doing, (_client, options) => client.listen(filterOf, { ...options })).pipe(
-      switchMap((subscription) =>
-        using(
-          () => ({ unsubscribe: () => void subscription.close().catch(noop) }),
-          () => from(subscription.closed),
-        ),
-      ),
-      switchMap(() => timer(backOff(server, 1))),
-      switchMap(() => subscribed$(server, connection, uri)),
+    const { connectMs } = server.timeouts;
+    return listening$(client, { resourceSubscriptions: [uri] }, connectMs).pipe(
+      catchError((cause: unknown) => throwError(() => failureOf(server, doing, cause))),
+      repeat({ delay: () => timer(backOff(server, 1)) }),
+      skip(1),
     );
   }
   return request$(doing, (_client, options) => client.subscribeResource({ uri }, options)).pipe(

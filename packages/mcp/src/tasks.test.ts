@@ -9,10 +9,11 @@ import {
 } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { filter, firstValueFrom, of, Subject } from 'rxjs';
+import { isRecord } from '@millrace/core/values';
+import { EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
 import { mcp, type McpLayer, type McpOptions } from './index.js';
 import { ran } from './servers.test-support.js';
-import { type Answer, answer, at, type Message, web } from './web.test-support.js';
+import { type Answer, answer, at, type Message, send, web } from './web.test-support.js';
 
 const open: { unsubscribe(): void }[] = [];
 afterEach(() => open.splice(0).forEach((subscription) => subscription.unsubscribe()));
@@ -28,136 +29,118 @@ interface Shop {
   readonly now: { state: Readonly<Record<string, unknown>>; result: unknown };
   readonly inputs: unknown[];
   readonly polled$: Subject<void>;
+  readonly cancelled$: Subject<void>;
+  /** Other answers to methods. */
+  readonly other: Record<string, Answer>;
 }
 
 const done = { content: [{ type: 'text', text: 'baked' }] };
+const tool = { name: 'bake', description: 'Bakes.', inputSchema: { type: 'object' } };
 
-/** A server of 2025-11-25 whose tool runs as a task. */
-const shop = async (taskSupport = 'required'): Promise<Shop> => {
-  const shop = {
-    calls: [] as string[],
-    now: { state: { status: 'working' }, result: done as unknown },
-    inputs: [] as unknown[],
-    polled$: new Subject<void>(),
-  };
-  const task = () => ({
-    taskId: 't1',
-    ttl: null,
-    createdAt: '2026-01-01T00:00:00Z',
-    lastUpdatedAt: '2026-01-01T00:00:00Z',
-    pollInterval: 100,
-    ...shop.now.state,
-  });
-  const noted =
-    (act: Answer): Answer =>
-    (message, request, response) => {
-      shop.calls.push(String(message['method']));
-      act(message, request, response);
-    };
-  const url = await web({
-    initialize: (message, _request, response) =>
-      answer(response, message, {
-        protocolVersion: '2025-11-25',
-        capabilities: { tools: {}, tasks: { cancel: {}, requests: { tools: { call: {} } } } },
-        serverInfo: { name: 'web', version: '1' },
-      }),
-    'tools/list': (message, _request, response) =>
-      answer(response, message, {
-        tools: [
-          {
-            name: 'bake',
-            description: 'Bakes.',
-            inputSchema: { type: 'object' },
-            execution: { taskSupport },
-          },
-        ],
-      }),
-    'tools/call': noted((message, _request, response) =>
-      answer(response, message, paramsOf(message)['task'] === undefined ? done : { task: task() }),
-    ),
-    'tasks/get': noted((message, _request, response) => {
-      answer(response, message, task());
-      shop.polled$.next();
+/** A version of the protocol: its handshake, its fields of a task and of results, and its answer to a tool call. */
+interface Version {
+  readonly hello: Readonly<Record<string, (message: Message) => object>>;
+  readonly task: object;
+  readonly result: object;
+  readonly list: object;
+  readonly called: (task: object, params: Readonly<Record<string, unknown>>) => object;
+}
+
+const old: Version = {
+  hello: {
+    initialize: () => ({
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {}, tasks: { cancel: {}, requests: { tools: { call: {} } } } },
+      serverInfo: { name: 'web', version: '1' },
     }),
-    'tasks/result': noted((message, _request, response) =>
-      answer(response, message, shop.now.result),
-    ),
-    'tasks/cancel': noted((message, _request, response) => {
-      shop.now.state = { status: 'cancelled' };
-      answer(response, message, task());
-    }),
-  });
-  return { url, ...shop };
+  },
+  task: { ttl: null, pollInterval: 100 },
+  result: {},
+  list: {},
+  called: (task, params) => (params['task'] === undefined ? done : { task }),
 };
 
-/** A server of 2026-07-28, which decides that a tool call is a task. */
-const modernShop = async (): Promise<Shop> => {
-  const shop = {
-    calls: [] as string[],
-    now: {
-      state: { status: 'working' } as Readonly<Record<string, unknown>>,
-      result: done as unknown,
-    },
-    inputs: [] as unknown[],
-    polled$: new Subject<void>(),
-  };
-  const whole = (result: object) => ({ resultType: 'complete', ...result });
-  const task = () => ({
+/** The server decides that a tool call is a task. */
+const modern: Version = {
+  hello: {
+    'server/discover': () => ({
+      resultType: 'complete',
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      ttlMs: 0,
+      cacheScope: 'private',
+    }),
+  },
+  task: { ttlMs: null, pollIntervalMs: 100 },
+  result: { resultType: 'complete' },
+  list: { ttlMs: 0, cacheScope: 'private' },
+  called: (task) => ({ ...task, resultType: 'task' }),
+};
+
+/** A server whose tool runs as a task. */
+const shopOf = async (
+  { hello, task: ofTask, result, list, called }: Version,
+  listed: object,
+): Promise<Shop> => {
+  const calls: string[] = [];
+  const inputs: unknown[] = [];
+  const now: Shop['now'] = { state: { status: 'working' }, result: done };
+  const [polled$, cancelled$] = [new Subject<void>(), new Subject<void>()];
+  const other: Record<string, Answer> = {};
+  const task = (): object => ({
     taskId: 't1',
-    ttlMs: null,
     createdAt: '2026-01-01T00:00:00Z',
     lastUpdatedAt: '2026-01-01T00:00:00Z',
-    pollIntervalMs: 100,
-    ...shop.now.state,
+    ...ofTask,
+    ...now.state,
   });
-  const noted =
-    (act: Answer): Answer =>
-    (message, request, response) => {
-      shop.calls.push(String(message['method']));
-      act(message, request, response);
-    };
-  const url = await web({
-    'server/discover': (message, _request, response) =>
-      answer(
-        response,
-        message,
-        whole({
-          supportedVersions: ['2026-07-28'],
-          capabilities: { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
-          ttlMs: 0,
-          cacheScope: 'private',
-        }),
-      ),
-    'tools/list': (message, _request, response) =>
-      answer(
-        response,
-        message,
-        whole({
-          tools: [{ name: 'bake', description: 'Bakes.', inputSchema: { type: 'object' } }],
-          ttlMs: 0,
-          cacheScope: 'private',
-        }),
-      ),
-    'tools/call': noted((message, _request, response) => {
+  const answers: Readonly<Record<string, (message: Message) => object>> = {
+    'tools/call': (message) => {
       const { _meta: meta } = paramsOf(message);
-      shop.inputs.push(
-        (meta as Record<string, unknown>)['io.modelcontextprotocol/clientCapabilities'],
-      );
-      answer(response, message, { ...task(), resultType: 'task' });
-    }),
-    'tasks/get': noted((message, _request, response) => {
-      answer(response, message, whole(task()));
-      shop.polled$.next();
-    }),
-    'tasks/update': noted((message, _request, response) => {
-      shop.inputs.push(paramsOf(message)['inputResponses']);
-      shop.now.state = { status: 'completed', result: done };
-      answer(response, message, whole({}));
-    }),
-    'tasks/cancel': noted((message, _request, response) => answer(response, message, whole({}))),
+      inputs.push(isRecord(meta) && meta['io.modelcontextprotocol/clientCapabilities']);
+      return called(task(), paramsOf(message));
+    },
+    'tasks/get': () => ({ ...result, ...task() }),
+    'tasks/result': () => now.result as object,
+    'tasks/update': (message) => {
+      inputs.push(paramsOf(message)['inputResponses']);
+      now.state = { status: 'completed', result: done };
+      return result;
+    },
+    'tasks/cancel': () => {
+      now.state = { status: 'cancelled' };
+      return { ...result, ...task() };
+    },
+  };
+  const url = await web({
+    ...Object.fromEntries(
+      Object.entries(hello).map(([method, of]): [string, Answer] => [
+        method,
+        (message, _request, response) => answer(response, message, of(message)),
+      ]),
+    ),
+    'tools/list': (message, _request, response) =>
+      answer(response, message, { ...result, ...list, tools: [{ ...tool, ...listed }] }),
+    ...Object.fromEntries(
+      Object.entries(answers).map(([method, of]): [string, Answer] => [
+        method,
+        (message, request, response) => {
+          calls.push(method);
+          const special = other[method];
+          if (special === undefined) answer(response, message, of(message));
+          else special(message, request, response);
+          if (method === 'tasks/get') polled$.next();
+          if (method === 'tasks/cancel') cancelled$.next();
+        },
+      ]),
+    ),
   });
-  return { url, ...shop };
+  return { url, calls, inputs, now, polled$, cancelled$, other };
 };
+
+const shop = (taskSupport = 'required'): Promise<Shop> =>
+  shopOf(old, { execution: { taskSupport } });
+const modernShop = (): Promise<Shop> => shopOf(modern, {});
 
 const held = ({ url }: Pick<Shop, 'url'>, options: Partial<McpOptions> = {}): McpLayer => {
   const servers = mcp(at(url, {}, options));
@@ -184,32 +167,24 @@ describe.each([
     expect(store.calls).not.toContain('tasks/cancel');
   });
 
-  it('is cancelled if the call is interrupted, unsubscribed from, or takes too long', async () => {
+  it('is cancelled if the call is interrupted, or takes too long', async () => {
     const store = await create();
     const stop$ = new Subject<void>();
     const agent = createAgent({
       model: scriptedModel([toolCall('web_bake')]),
       use: [held(store)],
     });
-    const cancelled = async (): Promise<void> => {
-      while (!store.calls.includes('tasks/cancel'))
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      store.calls.length = 0;
-      store.now.state = { status: 'working' };
-    };
     const polled = firstValueFrom(store.polled$);
     const interrupted = agent.call('?', { use: [interruptOn(stop$)] });
     await polled;
+    const first = firstValueFrom(store.cancelled$);
     stop$.next();
     await interrupted;
-    await cancelled();
-    await firstValueFrom(
-      createAgent({ model: scriptedModel([toolCall('web_bake')]), use: [held(store)] })
-        .stream$('?')
-        .pipe(filter(({ type }) => type === 'preActing')),
-    ).catch(() => undefined);
+    await first;
+    store.now.state = { status: 'working' };
+    const second = firstValueFrom(store.cancelled$);
     expect(await bake(held(store, { timeouts: { toolMs: 300 } }))).toMatch(/300 ms/);
-    await cancelled();
+    await second;
   });
 
   it('suspends the call, and another process takes the result', async () => {
@@ -233,6 +208,45 @@ describe.each([
     expect(textOf(reply)).toBe('It is baked.');
     expect(store.calls.filter((call) => call === 'tools/call')).toHaveLength(1);
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('baked');
+  });
+
+  it.each<[what: string, refuse: Answer]>([
+    ['a broken socket', (_message, request) => request.socket.destroy()],
+    ['503', (_message, _request, response) => send(response, 503)],
+    ['429', (_message, _request, response) => send(response, 429)],
+  ])('survives %s while it is polled', async (_what, refuse) => {
+    const store = await create();
+    store.other['tasks/get'] = (...all) => {
+      delete store.other['tasks/get'];
+      store.now.state = completed;
+      refuse(...all);
+    };
+    expect(await bake(held(store))).toBe('baked');
+    expect(store.calls).not.toContain('tasks/cancel');
+  });
+
+  it('of a suspended call is cancelled by a message instead of its result', async () => {
+    const store = await create();
+    const model = scriptedModel([toolCall('web_bake')], [text('As you like.')]);
+    const servers = held(store, { timeouts: { connectMs: 5_000, suspendMs: 0 } });
+    const session = sessions(createAgent({ model, use: [servers] })).open('1');
+    await session.call('Bake.');
+    const cancelled = firstValueFrom(store.cancelled$);
+    expect(textOf(await session.call('Never mind.'))).toBe('As you like.');
+    await cancelled;
+    expect(store.calls.filter((call) => call === 'tasks/cancel')).toHaveLength(1);
+    expect(suspensionsIn((await session.saveState()).messages)).toEqual([]);
+  });
+
+  it('of a suspended call is not cancelled by its result', async () => {
+    const store = await create();
+    const model = scriptedModel([toolCall('web_bake')], [text('Done.')]);
+    const options = { timeouts: { connectMs: 5_000, suspendMs: 0 } };
+    const session = sessions(createAgent({ model, use: [held(store, options)] })).open('1');
+    const { suspensions = [] } = await session.call('Bake.');
+    const results = suspensions.map(({ toolCall: { id } }) => [id, 'baked']);
+    await session.call(toolResults(Object.fromEntries(results)));
+    expect(store.calls).not.toContain('tasks/cancel');
   });
 
   it('of a suspended call can be cancelled by the program', async () => {
@@ -326,6 +340,71 @@ describe('T20: a task that asks the user', () => {
       { extensions: { 'io.modelcontextprotocol/tasks': {} } },
       { q: { action: 'accept', content: { salt: true } } },
     ]);
+  });
+});
+
+const form = {
+  method: 'elicitation/create',
+  params: { mode: 'form', message: 'Salt?', requestedSchema: { type: 'object', properties: {} } },
+};
+
+describe('T20: a question of a task', () => {
+  const asking = async (
+    question: unknown,
+    options: Partial<McpOptions>,
+  ): Promise<{ readonly store: Shop; readonly output: string }> => {
+    const store = await modernShop();
+    later(store, { status: 'input_required', inputRequests: { q: question } });
+    const cancelled = firstValueFrom(store.cancelled$, { defaultValue: undefined });
+    const output = await bake(held(store, options));
+    if (!store.calls.includes('tasks/update')) await cancelled;
+    return { store, output };
+  };
+
+  it('has a signal that aborts when the call ends', async () => {
+    const signals: AbortSignal[] = [];
+    const { store } = await asking(form, {
+      onElicit: (_request, signal) => {
+        signals.push(signal);
+        return NEVER;
+      },
+      timeouts: { connectMs: 5_000, toolMs: 500 },
+    });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(store.calls).toContain('tasks/cancel');
+  });
+
+  it.each<[what: string, question: object, options: Partial<McpOptions>, text: RegExp]>([
+    [
+      'nobody',
+      { method: 'sampling/createMessage', params: {} },
+      {},
+      /'web' asks for 'sampling\/createMessage'/,
+    ],
+    ['nobody, as it is unknown', { method: 'x' }, {}, /'web' asks for 'x'/],
+    [
+      'a callback that fails',
+      form,
+      { onElicit: () => throwError(() => new Error('s3cret')) },
+      /could not answer/,
+    ],
+  ])(
+    'that is answered by %s ends the call, and cancels the task',
+    async (_what, question, options, message) => {
+      const { store, output } = await asking(question, options);
+      expect(output).toMatch(message);
+      expect(output).not.toContain('s3cret');
+      expect(store.calls).toContain('tasks/cancel');
+    },
+  );
+
+  it.each<[what: string, options: Partial<McpOptions>, action: string]>([
+    ['that emits nothing', { onElicit: () => EMPTY }, 'cancel'],
+    ['that is missing', {}, 'decline'],
+  ])('by a form whose callback is one %s is answered', async (_what, options, action) => {
+    const { store, output } = await asking(form, options);
+    expect(store.inputs.at(-1)).toEqual({ q: { action } });
+    expect(output).toBe('baked');
   });
 });
 

@@ -1,5 +1,6 @@
 import { suspensionsOf } from '../phases/acting.js';
 import { endUnknown } from '../phases/tool-call.js';
+import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 import { type Message, type Suspension, textBlock, type ToolMessage } from '../values/message.js';
 import { suspendedIn, withResults } from './suspend.js';
@@ -47,6 +48,15 @@ export const cancellationOf = (
   if (content.length === 0) return undefined;
   return { id: `${after ?? messages.at(-1)?.id ?? ''}/cancelled`, role: 'tool', content };
 };
+
+/**
+ * Functions that are called with each suspended tool call that a message of the call cancels, after the interceptors. A layer adds
+ * one if something else than the session waits, such as a task of a server.
+ */
+export const onSuspensionCancelled = cell(
+  'call',
+  () => new Set<(suspension: Suspension) => void>(),
+);
 
 export const isCancellation = (message: Message): boolean => cancelledIn(message).length > 0;
 

@@ -45,7 +45,14 @@ import { cutObservation } from '../values/tool-output.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
 import { failed$, outcome, paired, progress, repaired } from '../run.js';
-import { cancellationOf, goneOn, isCancellation, type OnSuspended } from './cancel-suspended.js';
+import {
+  cancellationOf,
+  cancelledIn,
+  goneOn,
+  isCancellation,
+  onSuspensionCancelled,
+  type OnSuspended,
+} from './cancel-suspended.js';
 import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
 import {
@@ -53,6 +60,7 @@ import {
   brought$,
   continueBelow,
   remembering,
+  suspensionsIn,
   waitingTools,
   withResults,
 } from './suspend.js';
@@ -281,6 +289,11 @@ const settled$ = (
     concatMap((message) => brought$(hooks, history, message)),
     map((message) => cutResults(message, maxObservation)),
     toArray(),
+    tap(() => {
+      const cancelled = new Set(cancellation === undefined ? [] : cancelledIn(cancellation));
+      const ended = suspensionsIn(history).filter(({ toolCall }) => cancelled.has(toolCall.id));
+      for (const act of local(onSuspensionCancelled)) ended.forEach(act);
+    }),
   );
 };
 

@@ -14,6 +14,7 @@ export {
   type SessionSummary,
   titleOf,
 } from './find-sessions.js';
+export { onSuspensionCancelled } from '../../memories/cancel-suspended.js';
 export { appendedState } from './appended-state.js';
 export { inProcessSessions } from './in-process-sessions.js';
 export { sessionConflict, toJsonPatch } from './session-state.js';
