@@ -170,11 +170,11 @@ const listRules = {
 
 /** Layers know nothing of each other, but for these. */
 const knownTo = {
-  fitting: ['select-tools.ts'],
+  fitting: ['interceptors', 'select-tools.ts'],
   guards: ['interceptors', 'traffic'],
   'long-term-memory': ['planning', 'retrieval', 'search', 'select-tools.ts'],
   planning: ['retrieval', 'select-tools.ts'],
-  sessions: ['approval.ts', 'interrupt-on.ts', 'traffic'],
+  sessions: ['approval.ts', 'interceptors', 'interrupt-on.ts', 'traffic'],
   teams: ['output.ts', 'select-tools.ts', 'sessions'],
 };
 const layerRules = {

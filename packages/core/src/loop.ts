@@ -1,5 +1,6 @@
 import { EMPTY, expand, filter, type OperatorFunction, pipe } from 'rxjs';
 import { made$ } from './flow/contained.js';
+import type { Call } from './seams/call.js';
 import type { Context } from './seams/context.js';
 import type { PhaseFactory } from './seams/phase.js';
 import { deadline } from './flow/deadline.js';
@@ -10,10 +11,11 @@ import { subscribeOnTrampoline } from './flow/trampoline.js';
 
 export const loop = (
   context: Context,
+  call: Call,
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
   const latest = context.local(progress);
-  const phases = turn.map((create) => checkedPhase(create, context));
+  const phases = turn.map((create) => checkedPhase(create, context, call));
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.

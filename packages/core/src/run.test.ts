@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, textBlock } from './values/message.js';
-import { append, assertPaired, open, unanswered, unpaired } from './run.js';
+import { append, assertPaired, open, unanswered } from './run.js';
+import { unpaired } from './values/pairing.js';
 
 const user: Message = { id: 'u', role: 'user', content: [textBlock('?')] };
 const asks = (...ids: readonly string[]): Message => ({

@@ -14,19 +14,16 @@ import {
   freezeMessage,
   type Message,
   type Suspension,
-  textBlock,
   type ToolMessage,
   type ToolResultBlock,
   toolCallsOf,
   type UserMessage,
 } from './values/message.js';
 import { cell, type Locals } from './step.js';
+import { unpaired } from './values/pairing.js';
 import type { Use } from './tools/batch.js';
 import type { Extras } from './values/tool-output.js';
 import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
-
-/** Why the loop asks the model again. */
-export type Correction = 'malformed' | 'thought' | 'emptyAnswer' | 'output' | 'again' | 'halted';
 
 interface RunState {
   /** Model requests started so far. */
@@ -51,6 +48,8 @@ interface RunState {
   readonly notes: Notes;
   /** State of phases for their next turn, by name. Never stored. */
   readonly kept: Readonly<Record<string, unknown>>;
+  /** How often the model was asked again since the last message that was kept, by the reason. */
+  readonly corrections: Readonly<Record<string, number>>;
 }
 
 export type Notes = Readonly<Record<string, string>>;
@@ -69,7 +68,6 @@ export interface OpenRun extends RunState {
   readonly status: 'open';
   /** Messages for the next request only. Never stored. */
   readonly feedback: readonly Message[];
-  readonly corrections: Readonly<Partial<Record<Correction, number>>>;
   /** The call is about to end: tool calls of the last message get a result, but do not run. */
   readonly stopping: boolean;
 }
@@ -83,6 +81,8 @@ export interface EndedRun extends RunState {
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
+  /** The answer is that of a closing request, which is not repeated: the error if a layer cannot use its text. */
+  readonly unusable?: (partial: string) => MillraceError;
 }
 
 /** The immutable value that the loop passes from phase to phase. */
@@ -177,11 +177,7 @@ export const answerTools = (
 });
 
 /** Asks again: the next request shows the feedback. */
-export const correct = (
-  run: OpenRun,
-  kind: Correction,
-  ...feedback: readonly Message[]
-): OpenRun => ({
+export const correct = (run: OpenRun, kind: string, ...feedback: readonly Message[]): OpenRun => ({
   ...run,
   feedback,
   corrections: { ...run.corrections, [kind]: (run.corrections[kind] ?? 0) + 1 },
@@ -218,7 +214,7 @@ export const runKey = <Value>(name: string, initial: Value): RunKey<Value> => ({
 
 /** Ends the run with its last message. */
 export const end = (
-  { feedback: _feedback, corrections: _corrections, stopping: _stopping, ...run }: OpenRun,
+  { feedback: _feedback, stopping: _stopping, ...run }: OpenRun,
   status: EndReason,
   answer: AssistantMessage,
   finish: Finish = 'stop',
@@ -226,9 +222,17 @@ export const end = (
 
 /** Reopens an ended run. Its answer is not stored yet; the next request shows the feedback. */
 export const reopen = (
-  { status: _s, answer: _a, finish: _f, output: _o, suspensions: _, ...run }: EndedRun,
+  {
+    status: _s,
+    answer: _a,
+    finish: _f,
+    output: _o,
+    suspensions: _,
+    unusable: _u,
+    ...run
+  }: EndedRun,
   ...feedback: readonly Message[]
-): OpenRun => ({ ...run, status: 'open', feedback, corrections: {}, stopping: false });
+): OpenRun => ({ ...run, status: 'open', feedback, stopping: false });
 
 /** Whether a run has no next turn. */
 export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';
@@ -247,75 +251,6 @@ export const assertAnswered = (run: OpenRun): void => {
     'Tool calls of the last message have no results, so the model cannot be asked. Add `acting`, or a phase that answers tool calls, after `reasoning`.',
   );
 };
-
-/** Describes a tool call that is not followed by exactly one result, in order; `undefined` if all are paired. */
-export const unpaired = (messages: readonly Message[]): string | undefined => {
-  const fault = messages.find((message, index) => {
-    if (message.role === 'tool') return messages[index - 1]?.role !== 'assistant';
-    const next = messages[index + 1];
-    const calls = message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [];
-    const answered = next?.role === 'tool' ? next.content.map((it) => it.toolCallId) : [];
-    return calls.length !== answered.length || calls.some((id, at) => id !== answered[at]);
-  });
-  return fault === undefined
-    ? undefined
-    : `a tool call without exactly one result, or a result without its tool call (at the message '${fault.id}')`;
-};
-
-export const strictness = cell('call', () => ({ isStrict: false }));
-
-/** A history in which each tool call has its result, with a `warning` if some had none; an error if it is strict. */
-export const repaired = (
-  history: readonly Message[],
-  { report }: Reporter,
-  { local }: { readonly local: Locals },
-): readonly Message[] => {
-  const fault = unpaired(history);
-  if (fault === undefined) return history;
-  if (local(strictness).isStrict) {
-    throw new MillraceError(
-      'memory',
-      `The history contains ${fault}. Without strictHistory(), Millrace repairs it.`,
-    );
-  }
-  const message = `The history contains ${fault}. Tool calls without a result got an error result.`;
-  report(0, { type: 'warning', message });
-  return paired(history);
-};
-
-interface Reporter {
-  readonly report: (iteration: number, event: Warning) => void;
-}
-
-interface Warning {
-  readonly type: 'warning';
-  readonly message: string;
-}
-
-/** Pairs each tool call with exactly one result: adds error results, and drops results without a tool call. */
-export const paired = (messages: readonly Message[]): readonly Message[] =>
-  messages.flatMap((message, index): readonly Message[] => {
-    if (message.role === 'tool') return [];
-    const uses = message.role === 'assistant' ? toolCallsOf(message) : [];
-    if (uses.length === 0) return [message];
-    const after = messages.slice(index + 1);
-    const end = after.findIndex(({ role }) => role !== 'tool');
-    const answers = after
-      .slice(0, end === -1 ? undefined : end)
-      .filter((answer): answer is ToolMessage => answer.role === 'tool');
-    const results = answers.flatMap(({ content }) => content);
-    const content = uses.map(
-      ({ id }) => results.find((it) => it.toolCallId === id) ?? noResult(id),
-    );
-    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
-  });
-
-const noResult = (toolCallId: string): ToolResultBlock => ({
-  type: 'tool_result',
-  toolCallId,
-  content: [textBlock('No result: the call ended first. The tool may have run.')],
-  isError: true,
-});
 
 /** Throws if tool calls and results are not paired. */
 export const assertPaired = (messages: readonly Message[]): void => {

@@ -1,3 +1,4 @@
+import type { Call } from '@millrace/core/call';
 import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
 import { concatMap, type Observable, of, take } from 'rxjs';
 
@@ -24,12 +25,12 @@ export const inContext = (
   inner: PhaseFactory,
   change: (context: Context, run: OpenRun) => Observable<Context>,
 ): PhaseFactory => {
-  const changing = (context: Context): Phase =>
+  const changing = (context: Context, call: Call): Phase =>
     concatMap((run: Run) =>
       run.status === 'open'
         ? change(context, run).pipe(
             take(1),
-            concatMap((own) => of<Run>(run).pipe(inner(own))),
+            concatMap((own) => of<Run>(run).pipe(inner(own, call))),
           )
         : of(run),
     );

@@ -1,5 +1,6 @@
 import {
   addTools,
+  answerTool,
   cell,
   type Layer,
   type LayerContext,
@@ -149,7 +150,7 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
               state.now = model;
               return model === undefined || model === state.first
                 ? context
-                : within(context, { model: ready(model, context) });
+                : within(context, { model: ready(model) });
             }),
           );
         }),
@@ -173,8 +174,10 @@ const modelNames: Recording<Model, string> = {
 };
 
 /** As the model of a call: it keeps the time-outs of the call, and supports `output(schema)`. */
-const ready = (model: Model, { output }: Pick<Context, 'output'>): Model =>
-  output?.ready(model) ?? timeouts(model, { chunkMs: longestDelayMs });
+const ready = (model: Model): Model => {
+  const takesSchema = model.unsupported?.includes('outputSchema') !== true;
+  return timeouts(takesSchema ? model : answerTool(model), { chunkMs: longestDelayMs });
+};
 
 /**
  * Adds tools and groups of tools from an Observable of lists, such as `mcpTools(server)`, which follows `list_changed`. Each

@@ -76,18 +76,18 @@ export const speculate = (options: SpeculateOptions): Layer => {
     },
     model: (context) => (next) => listening(next, context.local(ofCall)),
     turn: aroundPhases([reasoning, acting], (inner, place) => {
-      const speculating: PhaseFactory = (context) => {
+      const speculating: PhaseFactory = (context, call) => {
         const own = context.local(ofCall);
         return place === reasoning
           ? (run$) =>
               run$.pipe(
                 tap((run) => own.begin(run, context)),
-                inner(context),
+                inner(context, call),
                 tap((run) => own.settle(run)),
               )
           : (run$) =>
               run$.pipe(
-                inner(context),
+                inner(context, call),
                 tap(() => own.cancel()),
               );
       };

@@ -36,7 +36,7 @@ import { sessions } from '../layers/sessions/index.js';
 import { asAgent, carryLast, createStep, handoff, hub } from '../layers/teams/index.js';
 import { insertBefore } from '../phases/phase-list.js';
 import { reasoning } from '../phases/reasoning.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { record, type ScriptedModel, scriptedModel, text, toolCall } from '../testing/index.js';
 import { strictHistory } from '../memories/repair.js';
 

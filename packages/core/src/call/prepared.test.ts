@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import { interruptOn } from '../layers/interrupt-on.js';
 import { createAgent } from '../agent.js';
-import { prepare } from '../seams/interceptor.js';
+import { prepare } from '../layers/interceptors/prepare.js';
 import { textBlock, textOf } from '../values/message.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';

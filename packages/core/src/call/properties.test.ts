@@ -37,7 +37,7 @@ import {
   toolOutput,
   type Use,
 } from '../index.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { finish, text, thinking, toolCall, verifyEvents } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 

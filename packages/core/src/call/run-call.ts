@@ -3,7 +3,6 @@ import {
   AsyncSubject,
   catchError,
   concat,
-  concatMap,
   defer,
   EMPTY,
   finalize,
@@ -13,15 +12,17 @@ import {
   type Observable,
   Subject,
   take,
-  takeUntil,
   tap,
   throwError,
   throwIfEmpty,
 } from 'rxjs';
 import type { Call } from '../seams/call.js';
 import { made$, thenMap } from '../flow/contained.js';
-import { beginning, begun$, type Instructions, instructionsOf, opening } from './answer.js';
-import { preparing, reviewing } from './prepare.js';
+import { type Instructions, instructionsOf } from './instructions.js';
+import { conversationLayer } from './layers/conversation.js';
+import { interruptLayer } from './layers/interrupt.js';
+import { postCallLayer } from './layers/post-call.js';
+import { afterPreCall$, preCallLayer } from './layers/pre-call.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from '../seams/call-context.js';
 import { discard } from '../phases/message-builder.js';
@@ -35,6 +36,7 @@ import {
   handedDown,
   hooksOf,
   type Layer,
+  layersFor,
   layersOf,
   mayInterrupt,
   modelThrough,
@@ -53,7 +55,7 @@ import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
-import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
+import { type Cell, createLocals, type Perform, replayedSteps } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
 import { failed$, outcome } from '../run.js';
@@ -79,8 +81,8 @@ export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => 
   const above = inherited ?? [];
   const interceptors = hooksOf(layersOf(use, above));
   const isInterruptible = inherited !== undefined || use.some(mayInterrupt);
-  const native = [opening, beginning, reviewing, ...preparing(interceptors)];
-  const cuts = isInterruptible ? [interrupting] : [];
+  const native = [preCallLayer, ...layersFor(interceptors), conversationLayer, postCallLayer];
+  const cuts = isInterruptible ? [interruptLayer] : [];
   return {
     use,
     layers: layersOf([...native, ...use, ...cuts], above),
@@ -160,7 +162,7 @@ const seen$ = <Seen>(
     abortWhen(options, context),
     // An outer layer may have answered it before it began.
     thenMap((reply) =>
-      begun$(context, () => {
+      afterPreCall$(context, () => {
         complete(frozen(withText(reply)), context);
         end();
         return EMPTY;
@@ -231,7 +233,6 @@ const callOf = (
   pinned: [],
   hidden: [],
   options: preparedOptions(options),
-  output: undefined,
   memory: noMemory,
   late: [],
   instructions: undefined,
@@ -340,21 +341,3 @@ const repeated = (id: string): MillraceError =>
     `The call already performed a step '${id}'. Give each step a unique 'id'.`,
   );
 
-/** On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete. */
-const interrupting: Layer = {
-  name: 'interrupt',
-  priority: 40,
-  step:
-    ({ interruption, holds }) =>
-    (next) =>
-    <T>(step: Step<T>) =>
-      step.cut === undefined && step.optional !== true
-        ? next(step)
-        : defer(() =>
-            interruption.current === undefined
-              ? next(step).pipe(
-                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
-                )
-              : EMPTY,
-          ),
-};

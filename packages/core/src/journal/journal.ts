@@ -11,7 +11,7 @@ import {
   throwError,
   throwIfEmpty,
 } from 'rxjs';
-import { splitInput } from '../call/answer.js';
+import { splitInput } from '../call/layers/conversation.js';
 import { conversation } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import {

@@ -19,10 +19,9 @@ import {
   throttle,
   timer,
 } from 'rxjs';
-import type { AnswerForm } from '../seams/call.js';
 import type { AgentEvent } from '../events.js';
 import { restoreAsyncContext } from '../flow/async-context.js';
-import { failAs } from '../flow/contained.js';
+import { failAs, thenMap } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
 import type { Reply } from '../values/reply.js';
 import { isRecord } from '../values/json.js';
@@ -32,6 +31,16 @@ import { validatedWithoutNulls$ } from '../tools/without-nulls.js';
 import { type JsonReading, readJson, readStrictly } from '../values/read-json.js';
 import { type OutputLayer, trusted } from '../seams/layer.js';
 import { ready } from '../models/answer-tool.js';
+import { askAgain } from '../phases/corrections.js';
+import { endInterrupted } from '../phases/limit.js';
+import { discardUnlessKept } from '../phases/message-builder.js';
+import { reasoning } from '../phases/reasoning.js';
+import { type EndedRun, hasEnded, reopen, type Run } from '../run.js';
+import { answerForm } from '../seams/call.js';
+import type { Context } from '../seams/context.js';
+import { alsoEnded } from '../seams/phase.js';
+import { waited$ } from '../step.js';
+import { answerTextOf, textOf } from '../values/message.js';
 import type { InputSchema, Validation, Validator } from '../values/schema.js';
 import { brief, validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
@@ -50,15 +59,82 @@ import { byCall, isSpoken } from '../operators/event-operators.js';
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
-  const form: AnswerForm = { jsonSchema, read$: (text) => readOutput$(validator, text), ready };
+  const read$ = (text: string): Observable<Validation> => readOutput$(validator, text);
   return trusted({
     name: 'output',
     // Outermost: it must be outside all layers that may answer.
     priority: -Number.MAX_VALUE,
     single: true,
     schema,
-    call: () => (next) => (call) => next({ ...call, output: form }),
+    call:
+      ({ local }) =>
+      (next) => {
+        local(answerForm).required = { jsonSchema, read$, ready };
+        return next;
+      },
+    turn: (phases) => [
+      ...phases.flatMap((each) => (each === reasoning ? [each, readAnswer] : [each])),
+      readAnswer,
+    ],
   });
+};
+
+/** Maximum number of corrections in a row. */
+const maxCorrections = 2;
+
+/** Reads the output of an answer: after the model gave it, and after a closing request. */
+const readAnswer = alsoEnded((context) => {
+  const form = context.local(answerForm);
+  return thenMap((run) => {
+    const { required } = form;
+    if (required === undefined || !hasEnded(run) || 'output' in run) return run;
+    if (run.status !== 'answer' && run.unusable === undefined) return run;
+    const { answer, iteration, status } = run;
+    const reading$ = required.read$(answerTextOf(answer));
+    return waited$(context, `${iteration}/${status}/output`, reading$).pipe(
+      map((read) => {
+        if (read === undefined) {
+          const interrupted = endInterrupted(reopen(run), context, answer);
+          return discardUnlessKept(context, interrupted, answer);
+        }
+        reportReading(context, iteration, textOf(answer), read);
+        return read.valid
+          ? { ...run, output: read.value }
+          : afterInvalidOutput(context, run, read.problems);
+      }),
+    );
+  });
+});
+
+const reportReading = (
+  { hooks }: Pick<Context, 'hooks'>,
+  iteration: number,
+  before: string,
+  read: Validation,
+): void => {
+  if (read.valid && read.repaired !== undefined) {
+    hooks.report(iteration, { type: 'repaired', before, after: JSON.stringify(read.repaired) });
+  }
+  const { warnings = [] } = read.valid ? {} : read;
+  for (const message of warnings) hooks.report(iteration, { type: 'warning', message });
+};
+
+const afterInvalidOutput = (
+  context: Pick<Context, 'hooks' | 'model'>,
+  run: EndedRun,
+  problems: readonly string[],
+): Run => {
+  const { answer, corrections, unusable } = run;
+  if (unusable !== undefined) throw unusable(textOf(answer));
+  if ((corrections['output'] ?? 0) < maxCorrections) {
+    const why = `Your answer must be JSON of the requested schema, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+    return askAgain(context, reopen(run), 'output', answer, why);
+  }
+  throw new MillraceError(
+    'invalidResponse',
+    `The model '${context.model.name}' gave no valid output, ${maxCorrections + 1} times in a row: ${problems.join('; ')}`,
+    { partial: textOf(answer) },
+  );
 };
 
 /** Returns the output of a reply. Throws `invalidState` with the reason if the call ended without one. */

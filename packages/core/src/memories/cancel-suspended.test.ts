@@ -16,7 +16,7 @@ import { type CallStoreDriver, inProcessCalls, suspendBelow } from '../journal/i
 import { leftAt } from '../journal/dying-driver.test-support.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 import { inProcessSessions, keepSessions, sessions } from '../layers/sessions/index.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { inputAndAnswer, summarisingMemory, windowMemory } from './index.js';
 import { withResults } from './suspend.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { append, compact, open, unpaired } from '../run.js';
+import { append, compact, open } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { withResults } from './suspend.js';
 import {
   answer,

@@ -14,7 +14,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { type Conversation, opened$, splitInput } from '../call/answer.js';
+import { type Conversation, loadConversation$, splitInput } from '../call/layers/conversation.js';
 import type { Call } from '../seams/call.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { contained, failAs } from '../flow/contained.js';
@@ -44,7 +44,9 @@ import { freezeMessage, textOf } from '../values/message.js';
 import { cutObservation } from '../values/tool-output.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
-import { failed$, outcome, paired, progress, repaired } from '../run.js';
+import { failed$, outcome, progress } from '../run.js';
+import { repaired } from '../seams/repaired.js';
+import { paired } from '../values/pairing.js';
 import {
   cancellationOf,
   cancelledIn,
@@ -74,7 +76,7 @@ export const conversation: Layer = trusted({
   priority: 60,
   single: true,
   call: (context) => (next) => (call) =>
-    opened$(
+    loadConversation$(
       // A call that is cut before its history is known has the messages that it brought.
       { ...call, late: [...call.late, ...keptBy(call, paired(call.history), context)] },
       context,
@@ -232,9 +234,9 @@ const earlier$ = (
       const asked = asks === undefined ? -1 : loaded.findIndex(isAsked);
       const earlier = asked === -1 ? loaded : loaded.slice(0, asked);
       const own = willRun ? input : splitInput(input).input;
-      const past = repaired(usable(earlier, own, context.call), context.hooks, context);
+      const past = repaired(usable(earlier, own, context.call), context);
       // A call that is made again finds what it brought.
-      const given = asked === -1 ? repaired(call.history, context.hooks, context) : [];
+      const given = asked === -1 ? repaired(call.history, context) : [];
       const kept = keptBy(call, given, context);
       const isShown = memory === noMemory;
       const history = [...past, ...(isShown ? numbered(given, past.length) : kept)];

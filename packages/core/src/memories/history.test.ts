@@ -18,7 +18,7 @@ import {
   watch,
 } from '../index.js';
 import { strictHistory } from './repair.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { record, type ScriptedModel, scriptedModel, text, toolCall } from '../testing/index.js';
 import { asAgent, handoff, hub } from '../layers/teams/index.js';
 import { sessions } from '../layers/sessions/index.js';

@@ -4,7 +4,7 @@ import { lastValueFrom } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { inProcessMemory } from './in-process-memory.js';
 import { textOf } from '../values/message.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import { scriptedModel, text, thinking, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';

@@ -1,4 +1,4 @@
-import { strictness } from '../run.js';
+import { strictness } from '../seams/repaired.js';
 import { type Layer, trusted } from '../seams/layer.js';
 
 /** Errors with `memory` if a tool call of the history has no result, instead of repairing it with a `warning`. */

@@ -13,7 +13,7 @@ import { type Message, textOf } from '../values/message.js';
 import type { Model } from '../models/model.js';
 import { insertBefore } from '../phases/phase-list.js';
 import { reasoning } from '../phases/reasoning.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import {
   marbles,
   record,

@@ -6,7 +6,7 @@ import { inProcessMemory, type MemoryFactory } from './in-process-memory.js';
 import type { Memory } from '../values/memory.js';
 import { type Message, textOf } from '../values/message.js';
 import type { Model } from '../models/model.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import {
   finish,

@@ -13,7 +13,7 @@ import {
   toolResults,
 } from '../index.js';
 import { strictHistory } from './repair.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { withResults } from './suspend.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';

@@ -1,5 +1,6 @@
 import { concatMap, from, map, mergeMap, type Observable, toArray } from 'rxjs';
-import { firstPhase, notAwaited } from '../call/answer.js';
+import { firstPhase } from '../call/answer.js';
+import { notAwaited } from '../call/layers/conversation.js';
 import { assistantMessage } from '../phases/limit.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { runTool$ } from '../phases/tool-call.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { withResults } from './suspend.js';
 import { answer, appendsOf, exchange, someTurns, user } from './conversations.test-support.js';
 import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createAgent } from '../agent.js';
 import { inProcessMemory } from './in-process-memory.js';
 import { type Message, textOf } from '../values/message.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Message, textOf } from '../values/message.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import {
   assistant,
   conversations,

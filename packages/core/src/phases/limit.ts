@@ -1,10 +1,9 @@
-import { concat, concatMap, identity, type Observable, of, throwError } from 'rxjs';
+import { concat, identity, map, type Observable, of, throwError } from 'rxjs';
 import { withoutTools } from '../models/request-options.js';
-import type { EndedRun, OpenRun, Run } from '../run.js';
+import type { EndedRun, OpenRun } from '../run.js';
 import { append, assertPaired, end, messagesOf, spend } from '../run.js';
 import type { Context } from '../seams/context.js';
 import { type Phase, phase } from '../seams/phase.js';
-import { waited$ } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import { noMemory } from '../values/memory.js';
 import {
@@ -61,7 +60,7 @@ export const limit = (context: Needs): Phase =>
         return close$(run, context, {
           reason: 'maxIterations',
           what: 'The maximum number of iterations is reached.',
-          mute: (partial) => usedUp(context, partial),
+          unusable: (partial) => usedUp(context, partial),
         });
       case 'error':
         return throwError(() => usedUp(context));
@@ -90,7 +89,7 @@ const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): Millrac
   );
 
 export type ClosingNeeds = Parameters<typeof ask$>[0] &
-  Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
+  Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 
 export interface Closing {
   readonly reason: EndReason;
@@ -102,14 +101,8 @@ export interface Closing {
   readonly position?: string;
   /** The phase for `usageByPhase`. Default: `closing`. */
   readonly phase?: string;
-  /** Handles an answer that does not match the required form. Default: errors as for an empty one. */
-  readonly onInvalid$?: (
-    run: OpenRun,
-    message: AssistantMessage,
-    problems: readonly string[],
-  ) => Observable<Run>;
-  /** The error for an empty answer. */
-  readonly mute: (partial?: string) => MillraceError;
+  /** The error for an empty answer, and for one that a layer cannot use. */
+  readonly unusable: (partial?: string) => MillraceError;
 }
 
 const stage: Stage = {
@@ -119,7 +112,11 @@ const stage: Stage = {
 };
 
 /** Ends a run with a closing request without tools: the model answers from what it has found so far. */
-export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): Observable<Run> => {
+export const close$ = (
+  run: OpenRun,
+  context: ClosingNeeds,
+  closing: Closing,
+): Observable<EndedRun> => {
   const {
     position = 'summary',
     instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
@@ -134,59 +131,53 @@ export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): O
     ...withoutTools(context.request, context.toolkit, context.model),
     messages,
   }).pipe(
-    concatMap((response) =>
-      closed$(spend(run, response.usage, closing.phase ?? 'closing'), response, context, closing),
-    ),
+    map((response) => {
+      const spent = spend(run, response.usage, closing.phase ?? 'closing');
+      return discardUnlessKept(
+        context,
+        closed(spent, response, context, closing),
+        response.message,
+      );
+    }),
   );
 };
 
-const closed$ = (
+const closed = (
   run: OpenRun,
   response: ModelAnswer,
   context: ClosingNeeds,
   closing: Closing,
-): Observable<Run> => {
+): EndedRun => {
   switch (response.status) {
     case 'vetoed':
-      return of(discardUnlessKept(context, endStopped(run, context), response.message));
-    case 'interrupted': {
-      const ended = endInterrupted(run, context, response.message, response.instead);
-      return of(discardUnlessKept(context, ended, response.message));
-    }
+      return endStopped(run, context);
+    case 'interrupted':
+      return endInterrupted(run, context, response.message, response.instead);
     case 'answered':
-      return summed$(run, response, context, closing);
+      return summed(run, response, context, closing);
   }
 };
 
-const summed$ = (
+const summed = (
   run: OpenRun,
   { message, finish, halt, malformed }: Extract<ModelAnswer, { status: 'answered' }>,
   context: ClosingNeeds,
-  { reason, what, mute, onInvalid$ }: Closing,
-): Observable<Run> => {
-  const kept = (ended: EndedRun): EndedRun => discardUnlessKept(context, ended, message);
+  { reason, what, unusable }: Closing,
+): EndedRun => {
   const text = textOf(message);
   if (halt?.feedback !== undefined) throw haltedError(message, halt.feedback);
   if (halt !== undefined) {
-    return of(kept(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish)));
+    return text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish);
   }
-  if (text.trim() === '') throw mute(malformed?.written);
+  if (text.trim() === '') throw unusable(malformed?.written);
   // Text that streamed before an unreadable action is not an answer.
-  if (malformed?.isAnswer === false) throw mute(malformed.written);
+  if (malformed?.isAnswer === false) throw unusable(malformed.written);
   const answer = {
     ...message,
     content: message.content.filter(({ type }) => type !== 'tool_call'),
   };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
-  if (context.output === undefined) return of(kept(ended));
-  return waited$(context, `${message.id}/output`, context.output.read$(text)).pipe(
-    concatMap((read) => {
-      if (read === undefined) return of(kept(endInterrupted(run, context, answer)));
-      if (read.valid) return of(kept({ ...ended, output: read.value }));
-      if (onInvalid$ === undefined) throw mute(text);
-      return onInvalid$(run, message, read.problems);
-    }),
-  );
+  return { ...ended, unusable };
 };
 
 const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): OpenRun => {

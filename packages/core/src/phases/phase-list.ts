@@ -1,5 +1,6 @@
 import { defer, map, of, take, toArray } from 'rxjs';
 import { contained, failAs, thenMap } from '../flow/contained.js';
+import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
 import { type Phase, phase, type PhaseFactory, seesEnded } from '../seams/phase.js';
 import { MillraceError, misuse } from '../values/errors.js';
@@ -8,7 +9,8 @@ import type { Layer } from '../seams/layer.js';
 import { acting } from './acting.js';
 import { checkInterrupt, limit, storeMemory } from './limit.js';
 import { reasoning } from './reasoning.js';
-import { type Run, unanswered, unpaired } from '../run.js';
+import { type Run, unanswered } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 
 /** The default phases of a turn, in order. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
@@ -54,13 +56,13 @@ const edit = (
 });
 
 /** Creates a phase; checks that one from outside the kernel emits one run. */
-export const checkedPhase = (create: PhaseFactory, context: Context): Phase => {
-  if (nativePhases.includes(create)) return create(context);
+export const checkedPhase = (create: PhaseFactory, context: Context, call: Call): Phase => {
+  if (nativePhases.includes(create)) return create(context, call);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;
   const each = seesEnded(create) ? thenMap : phase;
   return each((run) =>
-    defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
+    defer(() => of<Run>(run).pipe((work ??= create(context, call)))).pipe(
       contained(),
       take(2),
       toArray(),

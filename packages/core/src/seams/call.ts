@@ -6,15 +6,19 @@ import type { Model } from '../models/model.js';
 import type { PreparedOptions } from './preparation.js';
 import type { Reply } from '../values/reply.js';
 import type { Notes } from '../run.js';
+import { cell } from '../step.js';
 import type { JsonSchema, Validation } from '../values/schema.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../values/usage.js';
 
-/** The required form of an answer. */
+/** The required form of the answer, if a layer sets one. */
+export const answerForm = cell('call', (): { required?: AnswerForm } => ({}));
+
 export interface AnswerForm {
   readonly jsonSchema: JsonSchema;
   /** Parses and validates the text of an answer. Emits one result and completes. */
   readonly read$: (text: string) => Observable<Validation>;
+  /** Wraps the model so that it takes the schema. */
   readonly ready: (model: Model) => Model;
 }
 
@@ -33,7 +37,6 @@ export interface Call {
   readonly hidden: readonly string[];
   /** The options, without the model and the tools. */
   readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
-  readonly output: AnswerForm | undefined;
   /** The memory of the call's messages. */
   readonly memory: Memory;
   /** The earlier conversation, including results that arrived since. Before the call opens: the messages of the caller before the input. */

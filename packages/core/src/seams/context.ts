@@ -1,4 +1,4 @@
-import type { Observable, SchedulerLike } from 'rxjs';
+import type { SchedulerLike } from 'rxjs';
 import type { CallInfo } from '../values/reply.js';
 import type { Demand } from '../flow/demand.js';
 import type { Hooks } from './hooks.js';
@@ -7,9 +7,8 @@ import type { LazyAbort } from '../flow/lazy-abort.js';
 import type { Locals, Perform } from '../step.js';
 import type { Limits } from '../flow/deadline.js';
 import type { Memory } from '../values/memory.js';
-import type { UserMessage } from '../values/message.js';
 import type { Model, RequestOptions, RetryBudget } from '../models/model.js';
-import type { Findings, AnswerForm } from './call.js';
+import type { Findings } from './call.js';
 import type { OpenRun } from '../run.js';
 import type { Toolkit } from '../tools/toolkit.js';
 import type { ContextValues } from '../tools/context-key.js';
@@ -43,11 +42,6 @@ export interface Context {
   readonly isInterruptible: boolean;
   /** Work that must end before a step is cut. */
   readonly holds: Holds;
-  /** Runs messages of a running call through the `prepare` interceptors. Completes empty if one of them vetoes. */
-  prepareInput$(
-    messages: readonly UserMessage[],
-    place: string,
-  ): Observable<readonly UserMessage[]>;
   readonly demand: Demand;
   readonly scheduler: SchedulerLike;
   /** Runs the turns of the family of calls, one at a time. */
@@ -56,7 +50,6 @@ export interface Context {
   /** The remaining retries of the family of calls. */
   readonly retryBudget: RetryBudget;
   readonly values: ContextValues;
-  readonly output: AnswerForm | undefined;
   readonly found: Findings;
   /** Options of every request, without messages and tools. */
   readonly request: RequestOptions;

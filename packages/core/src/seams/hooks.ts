@@ -42,6 +42,8 @@ export interface Hooks {
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event without interceptors. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
+  /** The interceptors of the call, and of the parents that it speaks for. */
+  readonly voice: readonly Hook[];
   iteration(): number;
   /** Adds an attendant, before the first event. */
   attend(attendant: Attendant): void;
@@ -69,7 +71,7 @@ export interface Attendant {
 export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Hook[];
-  /** The interceptors whose transforms apply to its messages. Default: `interceptors`. */
+  /** The interceptors of the call, and of the parents that it speaks for. Default: `interceptors`. */
   readonly voice?: readonly Hook[];
   readonly scheduler: SchedulerLike;
   /** Delivers the events of the family of calls, one at a time. */
@@ -186,6 +188,7 @@ export const createHooks = ({
       }));
   return {
     report,
+    voice,
     intercepted$,
     emit$: (iteration, payload, next) =>
       intercepted$(iteration, payload, (event) => {

@@ -14,8 +14,8 @@ import {
   type UserMessage,
 } from '../values/message.js';
 import { isRecord } from '../values/json.js';
-import { unpaired } from '../run.js';
 import { cell } from '../step.js';
+import { unpaired } from '../values/pairing.js';
 
 /** A message of a caller. The call assigns its id. */
 export type InputMessage =
@@ -147,11 +147,16 @@ export const readHistory = (
 /** Spells out content, and joins results in a row: many programs have a message for each. One pass: lists are long. */
 const readableParts = (parts: readonly unknown[]): readonly unknown[] => {
   const read: unknown[] = [];
+  let row: unknown[] | undefined;
   for (const given of parts) {
     const part: unknown = withBlocks(given);
-    const [before, results] = [resultsIn(read.at(-1)), resultsIn(part)];
-    if (before === undefined || results === undefined) read.push(part);
-    else read.push({ ...Object(read.pop()), content: [...before, ...results] });
+    const results = resultsIn(part);
+    if (results !== undefined && row !== undefined) {
+      for (const result of results) row.push(result);
+      continue;
+    }
+    row = results && [...results];
+    read.push(row === undefined ? part : { ...Object(part), content: row });
   }
   return read;
 };

@@ -40,6 +40,8 @@ export interface EventHook extends Placed {
 interface PrepareHook extends Placed {
   readonly kind: 'prepare';
   readonly operator: MonoTypeOperatorFunction<Preparation>;
+  /** The layer that runs hooks of this kind. Calls with one have it. */
+  readonly layer: object;
 }
 
 export interface ChunkHook extends Placed {
@@ -94,16 +96,6 @@ export const onCall = <Type extends ModifiableType>(
     },
   });
 };
-
-/**
- * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end
- * the call with reason `stopped`; two are an error. `preCall` shows the original input.
- */
-export const prepare = (
-  operator: MonoTypeOperatorFunction<Preparation>,
-  options: InterceptorOptions = {},
-): Interceptor =>
-  interceptor({ kind: 'prepare', operator, ...placed('prepare()', operator, options) });
 
 /** Passes every event of the agent's calls to a handler. Errors of the handler only emit `handlerError`. */
 export const watch = (

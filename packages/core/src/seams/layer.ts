@@ -189,6 +189,11 @@ export const mayInterrupt = (layer: Layer): boolean =>
   layer.info?.resumed ??
   !(layer.info?.observes ?? (trustedOnes.has(layer) || isInterceptor(layer)));
 
+/** The layers that run the hooks of a call. */
+export const layersFor = (hooks: readonly Hook[]): readonly Layer[] => [
+  ...new Set(hooks.flatMap((hook) => (hook.kind === 'prepare' ? hook.layer : [])).filter(isLayer)),
+];
+
 export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
   layers.flatMap((layer) => [
     ...(isInterceptor(layer) ? [layer.hook] : []),

@@ -1,11 +1,13 @@
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { thenMap } from '../flow/contained.js';
+import type { Call } from './call.js';
 import type { Context } from './context.js';
 import type { OpenRun, Run } from '../run.js';
 
 export type Phase = MonoTypeOperatorFunction<Run>;
 
-export type PhaseFactory = (context: Context) => Phase;
+/** Creates a phase for a call. */
+export type PhaseFactory = (context: Context, call: Call) => Phase;
 
 const seeing = new WeakSet<PhaseFactory>();
 

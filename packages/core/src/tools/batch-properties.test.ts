@@ -19,7 +19,7 @@ import {
   transient,
 } from '../index.js';
 import type { ToolPolicy } from './types.js';
-import { unpaired } from '../run.js';
+import { unpaired } from '../values/pairing.js';
 import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, verifyEvents } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';

@@ -68,6 +68,8 @@ export const askedForLayers: readonly Layer[] = [
       if (format === undefined) return next(call);
       return output(unchecked(format)).call?.(context)(next)(call) ?? next(call);
     },
+    // The phases of every `output` are the same: they read the form that the call has.
+    turn: (phases) => output(unchecked({})).turn?.(phases) ?? phases,
   },
 ];
 

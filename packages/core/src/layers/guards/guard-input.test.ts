@@ -16,7 +16,7 @@ import {
 import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../../agent.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
-import { prepare } from '../../seams/interceptor.js';
+import { prepare } from '../interceptors/prepare.js';
 import { textOf } from '../../values/message.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';

@@ -1,7 +1,8 @@
 import { EMPTY, map, mergeMap, of } from 'rxjs';
 import type { Interceptor, InterceptorOptions } from '../../seams/interceptor.js';
 import type { InputMessage } from '../../seams/input.js';
-import { on, onCall, prepare } from '../../seams/interceptor.js';
+import { on, onCall } from '../../seams/interceptor.js';
+import { prepare } from './prepare.js';
 import { transformChunks } from './guard-output.js';
 import type { AfterModel, BeforeModel, EventOf } from '../../events.js';
 import type { ContentChunk } from '../../models/chunk-transform.js';

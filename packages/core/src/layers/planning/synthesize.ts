@@ -2,18 +2,20 @@ import { catchError, concatMap, map, type Observable, of } from 'rxjs';
 import { thenMap } from '../../flow/contained.js';
 import { alsoEnded, type PhaseFactory } from '../../seams/phase.js';
 import type { Context } from '../../seams/context.js';
-import { discard } from '../../phases/message-builder.js';
+import { discard, discardUnlessKept } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import type { AssistantMessage, Message } from '../../values/message.js';
 import { textBlock, textOf, toolCallsOf } from '../../values/message.js';
 import type { Model } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../../values/options.js';
-import { close$, type Closing, type ClosingNeeds } from '../../phases/limit.js';
+import { close$, type Closing, type ClosingNeeds, endInterrupted } from '../../phases/limit.js';
 import { citationsIn } from '../retrieval/citations.js';
 import { passagesOf, type RetrievedPassage } from '../retrieval/passages.js';
 import type { EndedRun, OpenRun, Run } from '../../run.js';
 import { addEphemeral, nextIteration, reopen } from '../../run.js';
+import { waited$ } from '../../step.js';
+import { answerForm } from '../../seams/call.js';
 import { jsonSchema } from '../../schema/index.js';
 import { toolOutput } from '../../values/tool-output.js';
 import { tool } from '../../tools/tool.js';
@@ -82,7 +84,7 @@ export interface SynthesizeOptions {
   readonly citations?: boolean;
 }
 
-type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found'>;
+type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found' | 'local'>;
 
 /**
  * Creates a phase that writes the final answer with one request without tools; put it after `acting`. The call ends
@@ -98,7 +100,7 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
     return thenMap((run: Run) => {
       if (run.status === 'open') {
         const isDone =
-          run.corrections.emptyAnswer !== undefined || isComplete(run.messages, completion);
+          run.corrections['emptyAnswer'] !== undefined || isComplete(run.messages, completion);
         return isDone
           ? attempt$(context, options, { run: { ...run, feedback: [] }, nth: 0 })
           : of(run);
@@ -128,9 +130,9 @@ const parsed$ = (
   run: EndedRun,
   options: SynthesizeOptions,
 ): Observable<Run> => {
-  const { output } = context;
-  if (output === undefined || run.output !== undefined) return of(run);
-  return output
+  const { required } = context.local(answerForm);
+  if (required === undefined || run.output !== undefined) return of(run);
+  return required
     .read$(textOf(run.answer))
     .pipe(
       concatMap((read) =>
@@ -163,7 +165,8 @@ const attempt$ = (
   options: SynthesizeOptions,
   { run, nth, fallback }: Attempt,
 ): Observable<Run> => {
-  const { output, limits } = context;
+  const { limits, local } = context;
+  const { required } = local(answerForm);
   const sources = passagesOf(context);
   const hasIterations = run.iteration < limits.maxIterations;
   const retry$ = (from: OpenRun, message: AssistantMessage, why: string, answered?: EndedRun) => {
@@ -180,14 +183,13 @@ const attempt$ = (
     });
   };
   const closing = closingOf(context, run, options, nth);
-  return close$(run, context, {
-    ...closing,
-    onInvalid$: (from, message, problems) => {
-      const why = `Your answer must be JSON that matches the requested schema: ${problems.join('; ')}`;
-      if (nth < maxOutputCorrections && hasIterations) return retry$(from, message, why);
-      throw invalidOutput(context, message, problems);
-    },
-  }).pipe(
+  return close$(run, context, closing).pipe(
+    concatMap((written) =>
+      outputOf$(context, written, ({ answer }, why) => {
+        const mayRetry = nth < maxOutputCorrections && hasIterations;
+        return mayRetry ? retry$(spentBy(run, written), answer, why) : undefined;
+      }),
+    ),
     map((written) => ({ written, error: undefined })),
     catchError((error: unknown) => of({ written: undefined, error })),
     concatMap(({ written, error }) => {
@@ -197,25 +199,57 @@ const attempt$ = (
       }
       // In JSON, numbers in brackets are not citations.
       const { citations = true } = options;
-      const unknownCitations = citations && output === undefined ? unknownIn(written, sources) : [];
+      const unknownCitations =
+        citations && required === undefined ? unknownIn(written, sources) : [];
       if (written.status !== 'answer' || unknownCitations.length === 0) return of(written);
       const why = `The answer cites ${unknownCitations.join(', ')}, but only the passages [1] to [${sources.length}] exist.`;
       if (nth > 0 || !hasIterations) return of(withWarning(context, written, why));
-      const from = { ...run, usage: written.usage, usageByPhase: written.usageByPhase };
-      return retry$(from, written.answer, why, written);
+      return retry$(spentBy(run, written), written.answer, why, written);
+    }),
+  );
+};
+
+/** Reads the output of a written answer, if the call has one. An invalid answer is written again, or errors with `invalidResponse`. */
+const outputOf$ = (
+  context: SynthesisContext,
+  written: EndedRun,
+  again$: (written: EndedRun, why: string) => Observable<Run> | undefined,
+): Observable<Run> => {
+  const { required } = context.local(answerForm);
+  if (required === undefined || written.unusable === undefined) return of(written);
+  const { answer } = written;
+  return waited$(context, `${answer.id}/output`, required.read$(textOf(answer))).pipe(
+    concatMap((read) => {
+      if (read === undefined) {
+        const ended = endInterrupted(reopen(written), context, answer);
+        return of(discardUnlessKept(context, ended, answer));
+      }
+      if (read.valid) return of({ ...written, output: read.value });
+      const why = `Your answer must be JSON that matches the requested schema: ${read.problems.join('; ')}`;
+      const rewritten$ = again$(written, why);
+      if (rewritten$ !== undefined) return rewritten$;
+      throw invalidOutput(context, answer, read.problems);
     }),
   );
 };
 
 const maxOutputCorrections = 2;
 
+/** The run before a closing request, with what it has cost. */
+const spentBy = (run: OpenRun, { usage, usageByPhase }: Run): OpenRun => ({
+  ...run,
+  usage,
+  usageByPhase,
+});
+
 const closingOf = (
-  { found, toolkit, model, output }: SynthesisContext,
+  { found, toolkit, model, local }: SynthesisContext,
   { messages, iteration }: OpenRun,
   { citations = true, prompt = synthesizePrompt }: SynthesizeOptions,
   nth: number,
 ): Closing => {
-  const withCitations = citations && passagesOf({ found }).length > 0 && output === undefined;
+  const isText = local(answerForm).required === undefined;
+  const withCitations = citations && passagesOf({ found }).length > 0 && isText;
   const text = resolvePrompt(prompt, { tools: toolkit.declarations, messages, iteration });
   return {
     reason: 'answer',
@@ -223,7 +257,7 @@ const closingOf = (
     position: nth === 0 ? 'synthesis' : `synthesis/${nth + 1}`,
     what: 'The task is marked as done.',
     instruction: withCitations ? `${text}\n\n${citationPrompt}` : text,
-    mute: (partial) =>
+    unusable: (partial) =>
       new MillraceError('emptyAnswer', `The model '${model.name}' wrote no final answer.`, {
         ...(partial === undefined ? {} : { partial }),
       }),

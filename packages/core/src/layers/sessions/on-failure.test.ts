@@ -16,7 +16,7 @@ import { createCallStore, inProcessCalls, journal } from '../../journal/index.js
 import { inputAndAnswer, wrapMemory } from '../../memories/index.js';
 import { storeMemory, withoutPhase } from '../../phases/index.js';
 import { maxInputLength } from '../guards/index.js';
-import { unpaired } from '../../run.js';
+import { unpaired } from '../../values/pairing.js';
 import { marbles, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sessions } from './index.js';
 import type { SessionCallOptions } from './sessions.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 import { createAgent, suspend, textOf, tool } from '../../index.js';
-import { unpaired } from '../../run.js';
+import { unpaired } from '../../values/pairing.js';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { withResults } from '../../memories/suspend.js';
 import { inProcessMemory } from '../../memories/in-process-memory.js';

@@ -51,7 +51,7 @@ import {
 } from './session-queue.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
-import { begun$ } from '../../call/answer.js';
+import { afterPreCall$ } from '../../call/layers/pre-call.js';
 import { outcome } from '../../run.js';
 
 export interface SessionParts {
@@ -273,7 +273,7 @@ const turnLayer = (
           return next(call);
         }
         record.begin(local(recorded).by && info.callId);
-        return begun$(context, () => {
+        return afterPreCall$(context, () => {
           // A resumed call has reported the earlier changes already.
           if (arrival !== undefined)
             record.takePending().forEach((change) => hooks.report(0, change));

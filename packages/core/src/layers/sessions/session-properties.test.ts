@@ -22,9 +22,10 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { createAgent } from '../../agent.js';
-import { on, prepare } from '../../seams/interceptor.js';
+import { on } from '../../seams/interceptor.js';
+import { prepare } from '../interceptors/prepare.js';
 import { transformChunks } from '../interceptors/guard-output.js';
-import { unpaired } from '../../run.js';
+import { unpaired } from '../../values/pairing.js';
 import { finish, text, toolCall, verifyEvents } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { sessions } from './index.js';

@@ -18,6 +18,8 @@ import {
   toArray,
 } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
+import { preparedInput$ } from '../interceptors/prepare.js';
+import type { Call } from '../../seams/call.js';
 import type { CallOptions } from '../../call/call-options.js';
 import type { Context } from '../../seams/context.js';
 import { type Phase, phase } from '../../seams/phase.js';
@@ -113,9 +115,10 @@ export const steeringLayer: Layer = {
   turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
 };
 
-type SteeringContext = Pick<Context, 'hooks' | 'lineage' | 'local' | 'prepareInput$' | 'perform'>;
+type SteeringContext = Pick<Context, 'call' | 'hooks' | 'lineage' | 'local' | 'perform'>;
 
-const steering = ({ hooks, lineage, local, prepareInput$, perform }: SteeringContext): Phase => {
+const steering = (context: SteeringContext, prepared: Call): Phase => {
+  const { hooks, lineage, local, perform } = context;
   const known = local(steerings);
   const { callId } = lineage.findLast((it) => known.has(it.callId)) ?? { callId: '' };
   const current = known.get(callId);
@@ -129,7 +132,7 @@ const steering = ({ hooks, lineage, local, prepareInput$, perform }: SteeringCon
       if (taken.length === 0) return EMPTY;
       return from(taken).pipe(
         concatMap(({ messages }, index) =>
-          prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
+          preparedInput$(context, prepared, messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
         ),
         toArray(),
       );

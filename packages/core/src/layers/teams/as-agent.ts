@@ -103,7 +103,7 @@ const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Obser
         const whole = withRunsBelow(steered, usage, context);
         const settled = withStep(whole, before?.toolCallId, later, context);
         if (hasEnded(settled)) return of(concluded(settled, call, context));
-        return conclude$(settled, answer, call, context).pipe(
+        return conclude$(settled, answer, context).pipe(
           map((ended) => {
             const reply = concluded(ended, call, context);
             const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
@@ -230,7 +230,6 @@ const inputOf = (input: readonly Message[]): Input => {
 const conclude$ = (
   openRun: OpenRun,
   answer: StepAnswer | undefined,
-  prepared: Call,
   context: CallContext,
 ): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
@@ -242,7 +241,7 @@ const conclude$ = (
       `The steps of the agent '${nameOf(context)}' returned no answer.`,
     );
   }
-  return endAnswered$(openRun, answer, prepared);
+  return endAnswered$(openRun, answer, context);
 };
 
 /** Sub-agents do not see that their parent was suspended. */
@@ -333,7 +332,7 @@ export const joinTexts = (blocks: readonly ContentBlock[]): readonly ContentBloc
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,
-  prepared: Call,
+  context: Pick<CallContext, 'local'>,
 ): Observable<EndedRun> => {
   const { reason = 'answer', finish = 'stop', suspensions, output } = reply ?? {};
   const ended: EndedRun = {
@@ -342,7 +341,7 @@ const endAnswered$ = (
     ...(output !== undefined && { output }),
   };
   const isRead = reason === 'answer' || output !== undefined;
-  return isRead ? withOutput$(ended, prepared, 'The answer of the steps') : of(ended);
+  return isRead ? withOutput$(ended, context, 'The answer of the steps') : of(ended);
 };
 
 const unreadable = ({ agent }: CallInfo): MillraceError =>

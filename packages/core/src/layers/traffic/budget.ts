@@ -103,11 +103,11 @@ const createBudget = (
     phase((run) => {
       const what = exceededLimit(options, isShared ? all : context.local(callTree).spent);
       if (what === undefined) return of(run);
-      const mute = (partial?: string): MillraceError => budgetExceeded(what, partial);
+      const unusable = (partial?: string): MillraceError => budgetExceeded(what, partial);
       // A call that starts over budget has nothing to answer from.
-      if (onExceed === 'error' || run.iteration === 0) return throwError(() => mute());
+      if (onExceed === 'error' || run.iteration === 0) return throwError(() => unusable());
       context.hooks.report(run.iteration, { type: 'warning', message: what });
-      return close$(run, context, { reason: 'budget', what, mute });
+      return close$(run, context, { reason: 'budget', what, unusable });
     });
   return {
     name: isShared ? 'sharedBudget' : 'budget',

@@ -1,43 +1,64 @@
-import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
-import { thenMap } from '../flow/contained.js';
-import { checkPrepared, plainOptionsIn } from './call-options.js';
-import type { CallContext } from '../seams/call-context.js';
-import { isMillraceError } from '../values/errors.js';
-import { givenHistory, type InputMessage, readInput, readLateInput } from '../seams/input.js';
-import { type Hook, ordered } from '../seams/interceptor.js';
-import { hasFields, isArrayOf, isMessage, isString } from '../values/shape.js';
-import { isRecord } from '../values/json.js';
-import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
-import { noMemory } from '../values/memory.js';
-import { answerTextOf, type UserMessage } from '../values/message.js';
-import type { Preparation, PreparedOptions } from '../seams/preparation.js';
-import { createStage, type Stage, through$ } from '../flow/stage.js';
-import type { Step, StepForm } from '../step.js';
-import { createToolkit, refuseUnknownChoice, type Toolkit } from '../tools/toolkit.js';
-import type { Call } from '../seams/call.js';
-import { stoppedMessage } from '../phases/limit.js';
-import type { Reply } from '../values/reply.js';
+import {
+  catchError,
+  defaultIfEmpty,
+  EMPTY,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  race,
+} from 'rxjs';
+import { thenMap } from '../../flow/contained.js';
+import { checkPrepared, plainOptionsIn } from '../../call/call-options.js';
+import { isMillraceError } from '../../values/errors.js';
+import { givenHistory, type InputMessage, readInput, readLateInput } from '../../seams/input.js';
+import {
+  type Hook,
+  type Interceptor,
+  interceptor,
+  type InterceptorOptions,
+  ordered,
+  placed,
+} from '../../seams/interceptor.js';
+import { hasFields, isArrayOf, isMessage, isString } from '../../values/shape.js';
+import { isRecord } from '../../values/json.js';
+import { hooksOf, type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import { noMemory } from '../../values/memory.js';
+import type { UserMessage } from '../../values/message.js';
+import type { Preparation, PreparedOptions } from '../../seams/preparation.js';
+import { createStage, type Stage, through$ } from '../../flow/stage.js';
+import type { Step, StepForm } from '../../step.js';
+import { createToolkit, refuseUnknownChoice, type Toolkit } from '../../tools/toolkit.js';
+import type { Call } from '../../seams/call.js';
 
-/** Runs every call through the interceptors of `prepare`, such as guards. Only input that passed all is stored. */
-export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>
-  ordered(interceptors, 'prepare').length === 0
-    ? []
-    : [
-        trusted({
-          name: 'prepare',
-          priority: 55,
-          call: (context) => (next) => (call) =>
-            context
-              .perform(preparation(call, interceptors, context))
-              .pipe(
-                thenMap((prepared) =>
-                  next(
-                    prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory },
-                  ),
-                ),
-              ),
-        }),
-      ];
+/**
+ * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end
+ * the call with reason `stopped`; two are an error. `preCall` shows the original input.
+ */
+export const prepare = (
+  operator: MonoTypeOperatorFunction<Preparation>,
+  options: InterceptorOptions = {},
+): Interceptor =>
+  interceptor({
+    kind: 'prepare',
+    operator,
+    layer: prepareLayer,
+    ...placed('prepare()', operator, options),
+  });
+
+/** Runs a call through the interceptors of `prepare`, such as guards. Only input that passed all is stored. */
+const prepareLayer: Layer = trusted({
+  name: 'prepare',
+  priority: 55,
+  call: (context) => (next) => (call) =>
+    context
+      .perform(preparation(call, hooksOf(context.layers), context))
+      .pipe(
+        thenMap((prepared) =>
+          next(prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory }),
+        ),
+      ),
+});
 
 const preparation = (call: Call, interceptors: readonly Hook[], context: Needs): Step<Call> => {
   let hasBegun = false;
@@ -116,18 +137,21 @@ const asWritten = (
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-/** Runs messages for a running call through its interceptors, and those of calls that it speaks for. Edits of options have no effect. */
+/**
+ * Runs messages for a running call through its interceptors, and those of calls that it speaks for. Edits of options have no effect.
+ * Completes empty if one of them vetoes.
+ */
 export const preparedInput$ = (
+  context: Needs,
   call: Call,
-  context: Needs & Pick<CallContext, 'voice'>,
-  iteration: number,
-  place: string,
   messages: readonly UserMessage[],
+  place: string,
 ): Observable<readonly UserMessage[]> => {
   const { call: info, hooks } = context;
+  const iteration = hooks.iteration();
   const read = (value: Preparation): readonly UserMessage[] =>
     readLateInput(value.input, info, place);
-  const stages = stagesOf(context.voice, context, iteration, read);
+  const stages = stagesOf(hooks.voice, context, iteration, read);
   if (stages.length === 0) return of(readLateInput(messages, info, place));
   return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
     map(read),
@@ -203,60 +227,3 @@ const callWith = (
   refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
   return { ...call, model, toolkit, options };
 };
-
-export const reviewing: Layer = trusted({
-  name: 'postCall',
-  priority: 75,
-  call:
-    ({ call, hooks, perform }) =>
-    (next) =>
-    (prepared) =>
-      next(prepared).pipe(
-        thenMap((reply) =>
-          perform({
-            kind: 'reply',
-            id: 'reply',
-            input: reply,
-            run: () => reviewed$({ call, hooks }, prepared.output, reply),
-          }),
-        ),
-      ),
-});
-
-const reviewed$ = (
-  { call, hooks }: Pick<LayerContext, 'call' | 'hooks'>,
-  output: Call['output'],
-  reply: Reply,
-): Observable<Reply> =>
-  hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
-    event === undefined
-      ? stopped(call, reply)
-      : withOutput(output, reply, sameReply(reply, event.reply)),
-  );
-
-/** Reads the output again if an interceptor edited the text, so that they match. */
-const withOutput = (
-  output: Call['output'],
-  reply: Reply,
-  { output: given, ...edited }: Reply,
-): Reply | Observable<Reply> => {
-  const isStale =
-    output !== undefined && given === reply.output && answerTextOf(edited) !== answerTextOf(reply);
-  if (!isStale) return given === undefined ? edited : { ...edited, output: given };
-  return output
-    .read$(answerTextOf(edited))
-    .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));
-};
-
-const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Reply): Reply => ({
-  ...reply,
-  ...stoppedMessage(call),
-  reason: 'stopped',
-});
-
-const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
-  ...edited,
-  id,
-  role,
-  content: edited.content.filter(({ type }) => type !== 'tool_call'),
-});

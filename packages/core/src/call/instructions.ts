@@ -1,0 +1,39 @@
+import { cell } from '../step.js';
+import type { CallInfo } from '../values/reply.js';
+
+type InstructionsPart = string | ((call: CallInfo) => string);
+
+/** A system prompt: a string, a function that returns it for a call, or a list of both. */
+export type Instructions = InstructionsPart | readonly InstructionsPart[];
+
+export const instructionsOf = cell('call', (): { own?: Instructions | undefined } => ({}));
+
+/** The system prompt of a call. */
+export const resolved = (
+  instructions: Instructions | undefined,
+  call: CallInfo,
+): string | undefined =>
+  instructions === undefined
+    ? undefined
+    : joinedParts(partsOf(instructions).map((it) => (typeof it === 'function' ? it(call) : it)));
+
+const partsOf = (instructions: Instructions): readonly InstructionsPart[] =>
+  typeof instructions === 'string' || typeof instructions === 'function'
+    ? [instructions]
+    : instructions;
+
+const joinedParts = (parts: readonly string[]): string =>
+  parts.filter((part) => part !== '').join('\n\n');
+
+/** The length of the start of a system prompt that is the same in every call, if the rest is not. */
+export const fixedLength = (
+  instructions: Instructions | undefined = '',
+  system = '',
+): number | undefined => {
+  const parts = partsOf(instructions);
+  const end = parts.findIndex((part) => typeof part === 'function');
+  const fixed = joinedParts(
+    parts.slice(0, end === -1 ? parts.length : end).filter((part) => typeof part === 'string'),
+  );
+  return fixed !== '' && system.startsWith(`${fixed}\n\n`) ? fixed.length : undefined;
+};

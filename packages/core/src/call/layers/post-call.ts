@@ -1,0 +1,66 @@
+import { map, type Observable } from 'rxjs';
+import { thenMap } from '../../flow/contained.js';
+import { stoppedMessage } from '../../phases/limit.js';
+import { type AnswerForm, answerForm } from '../../seams/call.js';
+import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import { answerTextOf } from '../../values/message.js';
+import type { Reply } from '../../values/reply.js';
+
+/** Runs the reply through the interceptors of `postCall`, before it is stored. */
+export const postCallLayer: Layer = trusted({
+  name: 'postCall',
+  priority: 75,
+  call:
+    ({ call, hooks, local, perform }) =>
+    (next) =>
+    (prepared) =>
+      next(prepared).pipe(
+        thenMap((reply) =>
+          perform({
+            kind: 'reply',
+            id: 'reply',
+            input: reply,
+            run: () => reviewed$({ call, hooks, local }, reply),
+          }),
+        ),
+      ),
+});
+
+const reviewed$ = (
+  { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+  reply: Reply,
+): Observable<Reply> =>
+  hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
+    event === undefined
+      ? stopped(call, reply)
+      : withOutput(local(answerForm).required, reply, sameReply(reply, event.reply)),
+  );
+
+/** Reads the output again if an interceptor edited the text, so that they match. */
+const withOutput = (
+  required: AnswerForm | undefined,
+  reply: Reply,
+  { output: given, ...edited }: Reply,
+): Reply | Observable<Reply> => {
+  const isStale =
+    required !== undefined &&
+    given === reply.output &&
+    answerTextOf(edited) !== answerTextOf(reply);
+  if (!isStale) return given === undefined ? edited : { ...edited, output: given };
+  return required
+    .read$(answerTextOf(edited))
+    .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));
+};
+
+const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Reply): Reply => ({
+  ...reply,
+  ...stoppedMessage(call),
+  reason: 'stopped',
+});
+
+const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
+  ...edited,
+  id,
+  role,
+  content: edited.content.filter(({ type }) => type !== 'tool_call'),
+});

@@ -1,0 +1,26 @@
+import type { Observable } from 'rxjs';
+import { type Eventual, made$ } from '../../flow/contained.js';
+import { outcome } from '../../run.js';
+import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+
+/** Starts a call, after the outer layers. */
+export const preCallLayer: Layer = trusted({
+  name: 'preCall',
+  priority: 52,
+  call: (context) => (next) => (call) => afterPreCall$(context, () => next(call)),
+});
+
+/** Continues after `preCall`, which is emitted once. A veto hides the input: each call begins with this event. */
+export const afterPreCall$ = <T>(
+  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  next: () => Eventual<T>,
+): Observable<T> => {
+  const state = local(outcome);
+  const { input } = state;
+  state.input = undefined;
+  if (input === undefined) return made$(next);
+  return hooks.emit$(0, { type: 'preCall', input }, (event) => {
+    if (event === undefined) hooks.report(0, { type: 'preCall', input: [] });
+    return next();
+  });
+};
