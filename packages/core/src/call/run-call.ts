@@ -340,4 +340,3 @@ const repeated = (id: string): MillraceError =>
     'invalidState',
     `The call already performed a step '${id}'. Give each step a unique 'id'.`,
   );
-

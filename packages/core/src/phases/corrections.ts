@@ -56,7 +56,7 @@ export const afterHalt = (
   return askAgain(context, run, 'halted', message, why, isShown);
 };
 
-/** After a text in which no action could be read. */
+/** After text in which no action could be read. */
 export const afterMalformed = (
   context: Needs,
   run: OpenRun,
