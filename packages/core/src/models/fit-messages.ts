@@ -214,7 +214,8 @@ const cutResults = (
   return { ...message, content: message.content.map(cut) };
 };
 
-const levelOf = (counts: readonly number[], room: number): number => {
+/** The most that each of some counts can have for all to have this room together: short ones leave theirs to the others. */
+export const levelOf = (counts: readonly number[], room: number): number => {
   let left = room;
   const ascending = [...counts].sort((a, b) => a - b);
   for (const [index, count] of ascending.entries()) {

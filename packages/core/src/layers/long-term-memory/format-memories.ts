@@ -2,7 +2,7 @@ import type { Consulted } from '../../phases/consult.js';
 import { textBlock, textOf } from '../../values/message.js';
 import type { ModelRequest } from '../../models/model.js';
 import { cutObservation } from '../../values/tool-output.js';
-import { nameOf, quoteLines } from '../retrieval/passages.js';
+import { nameOf, quoteLines } from '../../values/quoted-text.js';
 import type { MemoryEntry, RecalledMemory } from './long-term-memory.js';
 
 export const recalledTitle = 'Recalled Memories';

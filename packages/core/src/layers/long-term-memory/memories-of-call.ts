@@ -5,7 +5,7 @@ import type { CallInfo, EndReason, Reply, ToolRun } from '../../values/reply.js'
 import type { EndedRun } from '../../run.js';
 import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
-import { nameOf } from '../retrieval/passages.js';
+import { nameOf } from '../../values/quoted-text.js';
 import { type MemorySettings, originIn } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { MemoryEntry, MemoryScope, NewMemory, RecalledMemory } from './long-term-memory.js';

@@ -5,13 +5,7 @@ import type { CallOptions } from '../../call/call-options.js';
 import { createStep, type OutputOf } from '../../call/callable.js';
 import { type MillraceError, misuse } from '../../values/errors.js';
 import { type Input, type InputMessage, questionStart } from '../../seams/input.js';
-import {
-  type ContentBlock,
-  isContentBlock,
-  type Message,
-  textBlock,
-  textOf,
-} from '../../values/message.js';
+import { isContentBlock, type Message, textBlock } from '../../values/message.js';
 import { lastMessages } from './member-runs.js';
 import {
   checkOptions,
@@ -29,9 +23,10 @@ import { toolOutput } from '../../values/tool-output.js';
 import { tool } from '../../tools/tool.js';
 import { addTools } from '../select-tools.js';
 import type { Tool } from '../../tools/types.js';
-import { asAgent, joinTexts, type StepAgentOptions, stepAgentRules } from './as-agent.js';
+import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { checkAgents, checkNames, iterate$, toMessages } from './take-turns.js';
 import { checkMembers, fitName, fitNames, oneLine } from './agent-tool.js';
+import { summaryOf } from './tool-summary.js';
 
 export interface HandoffOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
@@ -297,20 +292,3 @@ export const carryWords: HandoffFilter = (messages, { toolCalls }) =>
 
 /** Keeps the last user message and everything after it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(questionStart(messages));
-
-/** Each tool call with its result. The text is that of the reply, which an interceptor may have edited; media are those of the result. */
-const summaryOf = (
-  toolCalls: readonly ToolRun[],
-  messages: readonly Message[],
-): readonly ContentBlock[] => {
-  const results = messages.flatMap((it) => (it.role === 'tool' ? it.content : []));
-  const parts = toolCalls.flatMap(({ toolCallId, name, input, output, isError }, index) => {
-    const what = isError ? 'failed' : 'returned';
-    const line = `I called ${name}(${JSON.stringify(input)}), which ${what}: ${output}`;
-    const { content = [] } = results.find((it) => it.toolCallId === toolCallId) ?? {};
-    const isUnedited = output === textOf({ content });
-    const media = isUnedited ? content.filter(({ type }) => type !== 'text') : [];
-    return [textBlock(index === 0 ? line : `\n${line}`), ...media];
-  });
-  return joinTexts(parts);
-};

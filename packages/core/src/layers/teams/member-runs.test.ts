@@ -234,7 +234,7 @@ describe('the tool calls of a team', () => {
     const reply = await desk.call('What is 5 + 7, and may I speak to Bob?');
     expect(short(reply)).toEqual(['ann add', 'ann transfer_to_bob', 'bob note']);
     expect(reply.toolCalls[0]).toMatchObject({ name: 'add', output: '12', isError: false });
-    expect(readBy(bob)).toContain('I called add({}), which returned: 12');
+    expect(readBy(bob)).toContain('I called add({}), which returned:\n> 12');
   });
 
   it('G5: what a random team did is told once and in order, and the next agent reads it', () => {
@@ -297,8 +297,8 @@ describe('the tool calls of a team', () => {
       ['transfer_to_bob', false],
       ['break', true],
     ]);
-    expect(readBy(bob)).toContain('I called pay({}), which failed: Not run: this call to pay');
-    expect(readBy(bob)).toContain('I called break({}), which failed: Failed: It broke.');
+    expect(readBy(bob)).toContain('I called pay({}), which failed:\n> Not run: this call to pay');
+    expect(readBy(bob)).toContain('I called break({}), which failed:\n> Failed: It broke.');
   });
 
   it('G5: a denied handoff does not hand over, and both are in the reply', async () => {
@@ -333,8 +333,8 @@ describe('the tool calls of a team', () => {
       return readBy(bob);
     };
     expect(await read(carryWords)).toBe('? | Hm. | I am handing over to bob. r');
-    expect(await read(carryLast)).toBe(
-      '? | Hm. | I called add({}), which returned: add returned | I am handing over to bob. r',
+    expect(await read(carryLast)).toMatch(
+      /^\? \| Hm\. \| Tools that I called\.[^]*\n\nI called add\({}\), which returned:\n> add returned \| I am handing over to bob\. r$/,
     );
   });
 
@@ -350,7 +350,7 @@ describe('the tool calls of a team', () => {
     const desk = handoff({ agents: [ann, createAgent({ name: 'bob', model: bob })].map(member) });
     const reply = await desk.call('?');
     expect(short(reply)).toEqual(['ann add', 'ann transfer_to_bob']);
-    expect(readBy(bob)).toContain('which returned: 12');
+    expect(readBy(bob)).toContain('which returned:\n> 12');
   });
 
   it('G5, T13: a tool that waits beside a handoff: the handoff follows its result, and nothing runs twice', async () => {
@@ -383,8 +383,8 @@ describe('the tool calls of a team', () => {
     const reply = await session.call(toolResults({ [asked?.toolCall.id ?? '']: 'Twelve.' }));
     expect([reply.text, ran]).toEqual(['Bob here.', 1]);
     expect(short(reply)).toEqual(['ann add', 'ann transfer_to_bob', 'ann ask', 'bob note']);
-    expect(readBy(bob)).toContain('I called add({}), which returned: 1');
-    expect(readBy(bob)).toContain('I called ask({}), which returned: Twelve.');
+    expect(readBy(bob)).toContain('I called add({}), which returned:\n> 1');
+    expect(readBy(bob)).toContain('I called ask({}), which returned:\n> Twelve.');
   });
 
   it('G5, S7: a resumed call has the tool calls from before', async () => {
