@@ -78,6 +78,15 @@ describe('X1: hostile replies take time that grows with their length', () => {
     expect(isLinear).toBe(true);
   });
 
+  it('X1: in marks around the whole reply', () => {
+    for (const mark of ['`', '**', '“', '- ', '> ', '- `']) {
+      for (const piece of [' ', '. ', '\n> ', '**', '<tool_call>{']) {
+        const call = `<tool_call>{"name": "run", "arguments": {"code": "${piece.repeat(64_000 / piece.length)}x"}}`;
+        expect(seconds(`${mark}${call}</tool_call>`)).toBeLessThan(2);
+      }
+    }
+  });
+
   it('X1: after a first mark that is not closed', () => {
     for (const first of [
       '<tool_call>{"name": "run", "arguments": {"code": "',

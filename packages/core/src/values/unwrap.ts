@@ -15,7 +15,8 @@ export interface UnwrapperInit {
  */
 export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: UnwrapperInit) => {
   let held = '';
-  let state: 'start' | 'wrapped' | 'thought' | 'through' = 'start';
+  let state: 'blank' | 'start' | 'wrapped' | 'thought' | 'through' = 'blank';
+  let hasEnded = createEndCheck('');
 
   const pass = (next: typeof state): void => {
     const text = held;
@@ -25,7 +26,10 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
   };
   const start = (isEnd: boolean): void => {
     const text = held.trimStart();
-    if (text === '') return;
+    if (text === '') {
+      state = 'blank';
+      return;
+    }
     if (thoughtStart.test(text)) {
       state = 'thought';
       thought();
@@ -37,11 +41,12 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
       return;
     }
     const may = body === '' ? 'more' : mayBeCall(body);
-    if (may === 'more' && !isEnd && body.length < maxLead) return;
+    if (may === 'more' && !isEnd && text.length < maxLead) return;
     if (may === false || may === 'more') pass('through');
     else {
       state = 'wrapped';
-      wrapped();
+      hasEnded = createEndCheck(text);
+      if (hasEnded(text)) pass('through');
     }
   };
   const thought = (): void => {
@@ -60,19 +65,13 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
     held = rest;
     start(false);
   };
-  const wrapped = (): void => {
-    if (isOver(held.trim())) pass('through');
-  };
-  const step = (): void => {
-    if (state === 'start') start(false);
-    else if (state === 'thought') thought();
-    else if (state === 'wrapped') wrapped();
-    else pass('through');
-  };
   return {
     push: (text: string): void => {
       held += text;
-      step();
+      if (state === 'blank' && text.trim() !== '') state = 'start';
+      if (state === 'start') start(false);
+      else if (state === 'thought') thought();
+      else if (state === 'through' || (state === 'wrapped' && hasEnded(text))) pass('through');
     },
     end: (): void => {
       if (state === 'start') start(true);
@@ -93,8 +92,8 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
   };
 };
 
-/** In characters, after the marks. */
-const maxLead = 80;
+/** In characters, with the marks. */
+const maxLead = 100;
 /** Marks within marks. */
 const maxDepth = 4;
 
@@ -140,8 +139,12 @@ const unwrapped = (text: string): { readonly body: string; readonly closes: read
   return { body, closes };
 };
 
-/** The period of a sentence, and space. */
-const tail = /[.;,!\s]*$/;
+/** The text without the period of a sentence, and without space, at its end. */
+const withoutTail = (text: string): string => {
+  let end = text.length;
+  while (/[.;,!\s]/.test(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+};
 
 /** The text without all marks, with and without a period within them. */
 const candidates = (text: string): readonly string[] => {
@@ -149,25 +152,68 @@ const candidates = (text: string): readonly string[] => {
   const { body, closes } = unwrapped(lines);
   let inner = body;
   for (const close of closes) {
-    const end = inner.replace(tail, '');
+    const end = withoutTail(inner);
     if (end.endsWith(close)) inner = end.slice(0, -close.length);
     // Models forget the mark at the end of inline code.
     else if (!close.startsWith('`') || inner.includes('`')) return [];
   }
-  const bare = inner.replace(tail, '');
+  const bare = withoutTail(inner);
   return [inner, bare, ...(/^\{\s*\\"/.test(bare) ? [bare.replaceAll('\\"', '"')] : [])];
 };
 
-/** Whether there is text after the marks, or a line that is no part of JSON or of tags. */
-const isOver = (text: string): boolean => {
-  if (text.startsWith('>')) return /\n(?![ \t]*>)/.test(text);
-  const { body, closes } = unwrapped(text);
-  const [outer] = closes;
-  if (/\n[ \t]*(?:\n|[^\s"'{}[\]<>`*_.;,])/.test(text)) return true;
-  if (outer === undefined) return text.includes('\n');
-  const from = text.indexOf(body);
+/**
+ * Whether there is text after the marks, or a line that is no part of JSON or of tags. Takes the text as it comes, and
+ * reads it once. Space counts only if something follows.
+ */
+const createEndCheck = (begun: string): ((piece: string) => boolean) => {
+  if (begun.startsWith('>')) return createLineCheck('\n', />/);
+  const { body, closes } = unwrapped(begun);
+  const [close] = closes;
+  if (close === undefined) return createLineCheck('', /\S/);
+  const isLineOver = createLineCheck('\n', /["'{}[\]<>`*_.;,]/);
+  const isMarkOver = createMarkCheck(close);
+  let marks = begun.length - body.length;
+  return (piece) => {
+    const text = piece.slice(marks);
+    marks = 0;
+    return isLineOver(piece) || isMarkOver(text);
+  };
+};
+
+/** Whether text follows a line and `between`, or a line starts otherwise than with `starts`. */
+const createLineCheck = (between: '' | '\n', starts: RegExp): ((piece: string) => boolean) => {
+  let line: 'within' | 'start' | 'over' = 'within';
+  return (piece) => {
+    let at = line === 'within' ? piece.indexOf('\n') : 0;
+    while (at >= 0 && at < piece.length) {
+      const character = piece.charAt(at);
+      if (character === '\n') line = line === 'within' && between !== '' ? 'start' : 'over';
+      else if (/\S/.test(character)) {
+        if (line === 'over' || !starts.test(character)) return true;
+        line = 'within';
+      }
+      at = line === 'within' ? piece.indexOf('\n', at) : at + 1;
+    }
+    return false;
+  };
+};
+
+/** Whether text follows the mark that closes the outermost one. */
+const createMarkCheck = (close: string): ((piece: string) => boolean) => {
+  const followed = /[^\s.;,!*_"'”’»`]/;
   // In a call, other marks than that of inline code may be part of a string.
-  const until = outer.startsWith('`') ? text.length : from + Math.max(body.search(/[[{<(]|$/), 0);
-  const end = text.indexOf(outer, from);
-  return end >= 0 && end <= until && /[^\s.;,!*_"'”’»`]/.test(text.slice(end + outer.length));
+  const within = close.startsWith('`') ? /$^/ : /[[{<(]/;
+  let state: 'open' | 'closed' | 'call' = 'open';
+  let last = '';
+  return (piece) => {
+    if (state === 'call') return false;
+    if (state === 'closed') return followed.test(piece);
+    const text = last + piece;
+    const end = text.indexOf(close);
+    const call = text.search(within);
+    last = text.slice(text.length - close.length + 1);
+    if (end >= 0 && (call < 0 || end < call)) state = 'closed';
+    else if (call >= 0) state = 'call';
+    return state === 'closed' && followed.test(text.slice(end + close.length));
+  };
 };

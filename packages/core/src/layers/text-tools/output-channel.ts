@@ -1,5 +1,6 @@
 import type { ModelChunk } from '../../models/model.js';
 import type { ParseResult } from './parse-result.js';
+import { createRepetition } from './repetition.js';
 
 export type Channel =
   /** Not decided yet: text is held back. */
@@ -38,6 +39,7 @@ export const createOutputChannel = ({
   let followsThought = false;
   let repeated = '';
   let repeatedLabel: string | undefined;
+  let repeats = createRepetition([]);
 
   const addText = (text: string): void => {
     switch (channel) {
@@ -58,7 +60,7 @@ export const createOutputChannel = ({
         return;
       case 'repeated':
         repeated += text;
-        if (repeatedLabel !== undefined && !mayRepeat()) settleRepeated();
+        if (repeatedLabel !== undefined && !repeats(text)) continueAnswer(repeatedLabel);
     }
   };
   const hold = (text: string): void => {
@@ -109,15 +111,13 @@ export const createOutputChannel = ({
     const answer = result.answer?.join('').trim();
     if (answer !== other.trim()) result.conflict ??= 'It has two different answers.';
   };
-  const mayRepeat = (): boolean =>
-    (result.answer?.join('').trim() ?? '').startsWith(repeated.trim());
   const settleRepeated = (): void => {
-    if (repeatedLabel === undefined) {
-      compareAnswers(repeated);
-      return;
-    }
-    if (result.answer?.join('').trim() === repeated.trim()) return;
-    const rest = `${repeatedLabel}${repeated}`;
+    if (repeatedLabel === undefined) compareAnswers(repeated);
+    else if (result.answer?.join('').trim() !== repeated.trim()) continueAnswer(repeatedLabel);
+  };
+  /** The label and the text after it were part of the answer. */
+  const continueAnswer = (label: string): void => {
+    const rest = `${label}${repeated}`;
     repeated = '';
     repeatedLabel = undefined;
     channel = 'answer';
@@ -167,9 +167,11 @@ export const createOutputChannel = ({
     addRepeatedAnswer: (label: string) => {
       if (channel === 'repeated') {
         repeated += label;
+        repeats(label);
         return;
       }
       channel = 'repeated';
+      repeats = createRepetition(result.answer ?? []);
       repeatedLabel = label;
     },
     followAction: () => {

@@ -19,7 +19,8 @@ describe('X1: hostile texts', () => {
     const { user, system } = process.cpuUsage(begin);
     return (user + system) / 1e6;
   };
-  const hostile: readonly (readonly [string, string])[] = [
+  /** A name, and what is repeated, after and before what. */
+  const hostile: readonly (readonly [string, string, string?, string?])[] = [
     ['opening quotes', '{"'],
     ['parameters', '<function=run>\n<parameter=code>x = 1; '],
     ['lines of JSON', 'So:\n{"name": "search", "arguments": {"q": "x"}}\n'],
@@ -54,23 +55,31 @@ describe('X1: hostile texts', () => {
     ['names', 'Action: now\n\n'],
     ['ends of thoughts', 'a\n</think>\n'],
     ['ends of turns', '</s>'],
+    ['spaces in inline code', ' ', '`{"tool": "now", "inputs": {"q": "', 'x"}}`.'],
+    ['periods in a list item', '. ', '- {"tool": "now", "inputs": {"q": "', 'x"}}'],
+    ['lines of a block quote', '\n> ', '> {"tool": "now", "inputs": ', '{}}'],
+    ['marks in bold', '**', '**{"tool": "now", "inputs": {"q": "', 'x"}}**'],
     ['repeated keys', '{"tool": {"a": 1, "a": 1}, '],
   ];
   const dialectNames = Object.keys(dialects) as readonly (keyof typeof dialects)[];
 
-  it.each(hostile)('X1: %s take time that grows with their length', (_, piece) => {
-    for (const name of dialectNames) {
-      const make = (length: number): string => piece.repeat(Math.ceil(length / piece.length));
-      const [small, large] = [make(16_000), make(128_000)];
-      seconds(dialects[name], small);
-      // Eight times as much text: a square would take 64 times as long. A pause of the runtime's own does not come each time.
-      const isLinear = [1, 2, 3].some(() => {
-        const short = seconds(dialects[name], small);
-        return seconds(dialects[name], large) < Math.max(24 * short, 0.5);
-      });
-      expect({ name, isLinear }).toEqual({ name, isLinear: true });
-    }
-  });
+  it.each(hostile)(
+    'X1: %s take time that grows with their length',
+    (_, piece, first = '', last = '') => {
+      for (const name of dialectNames) {
+        const make = (length: number): string =>
+          first + piece.repeat(Math.ceil(length / piece.length)) + last;
+        const [small, large] = [make(16_000), make(128_000)];
+        seconds(dialects[name], small);
+        // Eight times as much text: a square would take 64 times as long. A pause of the runtime's own does not come each time.
+        const isLinear = [1, 2, 3].some(() => {
+          const short = seconds(dialects[name], small);
+          return seconds(dialects[name], large) < Math.max(24 * short, 0.5);
+        });
+        expect({ name, isLinear }).toEqual({ name, isLinear: true });
+      }
+    },
+  );
 
   it('X1: a megabyte takes seconds at most', () => {
     for (const piece of ['{"', 'Action: ']) {
