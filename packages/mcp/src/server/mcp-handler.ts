@@ -29,7 +29,7 @@ import {
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { createQuota, type GiveBack } from './quota.js';
-import { aborted$ } from './requests.js';
+import { textIn } from './requests.js';
 import { boundedUnread, tracked, watched } from './responses.js';
 import { type Change, createShared, type Served as ServedTo, type Shared } from './serving.js';
 import {
@@ -90,7 +90,11 @@ export const createHandler = (
           announce(modern.notify, change);
           sessions.notify(change);
         },
-        error: (error: unknown) => report(serving, error),
+        error: (error: unknown) => {
+          // The next request tries again.
+          isFollowed = false;
+          report(serving, error);
+        },
       }),
     );
   };
@@ -161,13 +165,11 @@ const jsonIn = (text: string): unknown => {
 /** The headers of a call are checked before it is handled. */
 const modernServer =
   (shared: Shared): McpServerFactory =>
-  async ({ era, requestInfo }) => {
+  async ({ era, requestInfo, authInfo }) => {
     const isCall = requestInfo?.headers.get('mcp-method') === 'tools/call';
-    const entries = isCall
-      ? // The call itself reports the error of a list.
-        await shared.tools(aborted$(requestInfo.signal)).catch(() => [])
-      : [];
-    return shared.create({ era, entries }).mcp;
+    if (!isCall) return shared.create({ era }).mcp;
+    const client = textIn(authInfo && { authInfo }, 'client');
+    return shared.create({ era, checked: await shared.tools(client, requestInfo.signal) }).mcp;
   };
 
 const announce = (to: McpHttpHandler['notify'], change: Change): void => {

@@ -14,17 +14,22 @@ import {
   catchError,
   defer,
   finalize,
+  firstValueFrom,
   fromEvent,
   lastValueFrom,
+  map,
   merge,
   NEVER,
   type Observable,
   of,
+  race,
   Subject,
+  take,
   takeUntil,
   takeWhile,
   throwError,
   timeout,
+  timer,
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { type ListPage, type OpenList, pageOf } from './lists.js';
@@ -171,20 +176,65 @@ export const aborted$ = (signal: AbortSignal | undefined): Observable<unknown> =
   return signal.aborted ? of(undefined) : fromEvent(signal, 'abort');
 };
 
-/** A page of a list. */
-export const listed = <T, Shown>(
+/** Who waits for a list, and until when. */
+interface Waiting {
+  readonly method: string;
+  /** Of its quota. */
+  readonly client: string | undefined;
+  readonly aborted$: Observable<unknown>;
+}
+
+/** The current list. A request that has to wait for it counts as a call, and waits no longer than one. */
+export const current$ = <T>(
+  { serving, quota }: Pick<Room, 'serving' | 'quota'>,
+  { list$ }: Pick<OpenList<T>, 'list$'>,
+  { method, client, aborted$: end$ }: Waiting,
+): Observable<readonly T[]> => {
+  const { toolMs } = serving.timeouts;
+  const tooLong$ = defer(() => {
+    const giveBack = quota.take(client);
+    if (typeof giveBack === 'string') throw tooMany(serving, giveBack);
+    return timer(toolMs).pipe(
+      map((): never => {
+        throw tookTooLong(method, toolMs);
+      }),
+      finalize(giveBack),
+    );
+  });
+  // A list that is there emits at once: then nothing else is subscribed to.
+  return race(list$.pipe(take(1)), tooLong$).pipe(
+    takeUntil(end$),
+    catchError((cause: unknown) => throwError(() => forClients(serving, cause))),
+  );
+};
+
+/** The current list, or an empty one if the client leaves before. */
+export const listOf = <T>(
   connection: Connection,
   list: OpenList<T>,
-  { mcpReq: { signal } }: ServerContext,
+  { mcpReq: { method, signal }, http }: ServerContext,
+): Promise<readonly T[]> =>
+  firstValueFrom(
+    current$(connection, list, {
+      method,
+      client: textIn(http, 'client'),
+      aborted$: merge(aborted$(signal), aborted$(http?.req?.signal), aborted$(connection.closed)),
+    }),
+    { defaultValue: [] },
+  );
+
+/** A page of a list. */
+export const listed = async <T, Shown>(
+  connection: Connection,
+  list: OpenList<T>,
+  context: ServerContext,
   cursor: string | undefined,
   show: (item: T) => Shown,
-): Promise<ListPage<Shown>> =>
-  list
-    .current(aborted$(signal))
-    .then((all) => {
-      const { page, next } = pageOf(all, cursor);
-      return { page: page.map(show), next };
-    })
-    .catch((cause: unknown) => {
-      throw forClients(connection.serving, cause);
-    });
+): Promise<ListPage<Shown>> => {
+  const { page, next } = pageOf(await listOf(connection, list, context), cursor);
+  try {
+    return { page: page.map(show), next };
+  } catch (cause) {
+    throw forClients(connection.serving, cause);
+  }
+};

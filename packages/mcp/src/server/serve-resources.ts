@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { from, mergeMap } from 'rxjs';
 import { filtered, type OpenList } from './lists.js';
-import { aborted$, answered, type Connection, forClients, listed } from './requests.js';
+import { answered, type Connection, listed, listOf } from './requests.js';
 import {
   contentsOf$,
   isTemplate,
@@ -50,17 +50,12 @@ export const handleResources = (
     : handleSubscriptions(connection, resources);
 };
 
-const handleSubscriptions = (
-  { mcp: { server }, serving }: Connection,
-  resources: Resources,
-): ReadonlySet<string> => {
+const handleSubscriptions = (connection: Connection, resources: Resources): ReadonlySet<string> => {
+  const { server } = connection.mcp;
   const subscribed = new Set<string>();
-  const { subscriptions } = serving.limits;
-  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, { mcpReq }) => {
-    const all = await resources.current(aborted$(mcpReq.signal)).catch((cause: unknown) => {
-      throw forClients(serving, cause);
-    });
-    resourceOf(all, uri);
+  const { subscriptions } = connection.serving.limits;
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, context) => {
+    resourceOf(await listOf(connection, resources, context), uri);
     if (subscribed.size >= subscriptions && !subscribed.has(uri)) {
       const text = `You have ${subscriptions} subscriptions already. End one of them first.`;
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, text);

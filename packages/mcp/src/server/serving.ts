@@ -5,22 +5,37 @@ import {
   McpServer,
 } from '@modelcontextprotocol/server';
 import {
+  asyncScheduler,
+  defer,
   EMPTY,
+  firstValueFrom,
   groupBy,
   map,
   merge,
   mergeMap,
   type Observable,
+  of,
+  type SchedulerLike,
+  share,
   skip,
   take,
   takeLast,
+  tap,
+  throwError,
   timer,
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { openList, type OpenList } from './lists.js';
 import { checkPrompts } from './prompts.js';
 import { createQuota } from './quota.js';
-import { type Connection, type Room, textIn, type ToolEntry } from './requests.js';
+import {
+  aborted$,
+  type Connection,
+  current$,
+  type Room,
+  textIn,
+  type ToolEntry,
+} from './requests.js';
 import { checkResources } from './resources.js';
 import { handleCompletion } from './serve-completion.js';
 import type { Serving } from './serve-options.js';
@@ -39,25 +54,34 @@ export interface Served {
   readonly notify: (change: Change) => void;
 }
 
+/** The tools, or why there are none for now. */
+export type CurrentTools = readonly ToolEntry[] | Error;
+
 /** Makes the server of a connection or request. `onClosed` is called when it is closed. */
 export type ServerFactory = (
   context: Pick<McpRequestContext, 'era'> & {
-    /** The tools whose headers the SDK checks: clients of version 2026-07-28 repeat marked arguments in headers. */
-    readonly entries?: readonly ToolEntry[];
+    /** The tools of a call whose headers the SDK checks: clients of version 2026-07-28 repeat marked arguments in headers. */
+    readonly checked?: CurrentTools;
   },
   onClosed?: () => void,
 ) => Served;
 
 /** Shared by all connections of a server. */
 export interface Shared {
-  /** Emits each change. Keeps the lists open while it has a subscriber, and errors if one of them does. */
+  /**
+   * Emits each change. Keeps the lists open while it has subscribers, who share it, and errors if one of them does. A list that
+   * has failed counts as changed when it is there again.
+   */
   readonly changes$: Observable<Change>;
   readonly create: ServerFactory;
-  /** The current tools. */
-  readonly tools: OpenList<ToolEntry>['current'];
+  /** The current tools, for a client that calls one. */
+  readonly tools: (client: string | undefined, signal: AbortSignal) => Promise<CurrentTools>;
 }
 
-export const createShared = (serving: Serving): Shared => {
+export const createShared = (
+  serving: Serving,
+  scheduler: SchedulerLike = asyncScheduler,
+): Shared => {
   const { limits, resources, prompts, resourceUpdates$, stateKey } = serving;
   const room: Room = {
     serving,
@@ -70,29 +94,41 @@ export const createShared = (serving: Serving): Shared => {
       bind: ({ http }) => textIn(http, 'user') ?? '',
     }),
   };
-  const changesOf = (list: OpenList<unknown> | undefined, change: Change) =>
-    list === undefined
-      ? EMPTY
-      : list.list$.pipe(
-          skip(1),
-          map(() => change),
-        );
   return {
     changes$: merge(
-      changesOf(room.tools, { list: 'tools' }),
-      changesOf(room.resources, { list: 'resources' }),
-      changesOf(room.prompts, { list: 'prompts' }),
-      resourceUpdates$ === undefined ? EMPTY : updates$(resourceUpdates$),
-    ),
-    create: ({ era, entries }, onClosed) => createServed(room, era, entries ?? [], onClosed),
-    tools: room.tools.current,
+      changesOf$(room.tools, { list: 'tools' }),
+      changesOf$(room.resources, { list: 'resources' }),
+      changesOf$(room.prompts, { list: 'prompts' }),
+      resourceUpdates$ === undefined ? EMPTY : updates$(resourceUpdates$, scheduler),
+    ).pipe(share()),
+    create: (context, onClosed) => createServed(room, context, onClosed),
+    tools: (client, signal) =>
+      firstValueFrom(
+        current$(room, room.tools, { method: 'tools/call', client, aborted$: aborted$(signal) }),
+        { defaultValue: [] },
+      ).catch(errorIn),
   };
 };
 
+const errorIn = (cause: unknown): Error =>
+  cause instanceof Error ? cause : new Error(String(cause));
+
+const changesOf$ = (list: OpenList<unknown> | undefined, change: Change): Observable<Change> => {
+  if (list === undefined) return EMPTY;
+  let hasFailed = false;
+  return defer(() =>
+    list.list$.pipe(
+      skip(hasFailed ? 0 : 1),
+      tap({ next: () => (hasFailed = false), error: () => (hasFailed = true) }),
+      map(() => change),
+    ),
+  );
+};
+
 /** A resource that changes all the time is announced now and then. */
-const updates$ = (uris$: Observable<string>): Observable<Change> =>
+const updates$ = (uris$: Observable<string>, scheduler: SchedulerLike): Observable<Change> =>
   uris$.pipe(
-    groupBy((uri) => uri, { duration: () => timer(updateGapMs) }),
+    groupBy((uri) => uri, { duration: () => timer(updateGapMs, scheduler) }),
     mergeMap((same$) => merge(same$.pipe(take(1)), same$.pipe(skip(1), takeLast(1)))),
     map((updated) => ({ updated })),
   );
@@ -101,13 +137,13 @@ const updateGapMs = 100;
 
 const createServed = (
   room: Room,
-  era: McpRequestContext['era'],
-  entries: readonly ToolEntry[],
+  { era, checked }: Parameters<ServerFactory>[0],
   onClosed: (() => void) | undefined,
 ): Served => {
   const { serving, codec, tools, resources, prompts } = room;
   const { name, version, instructions, resourceUpdates$ } = serving;
   const closed = new AbortController();
+  const entries = checked instanceof Error ? undefined : checked;
   const mcp = new McpServer(
     { name, version },
     {
@@ -128,14 +164,17 @@ const createServed = (
     },
   );
   // The SDK knows only tools that are registered.
-  mcp.toolInputSchemaJson = (called) => entries.find((it) => it.name === called)?.tool.inputSchema;
+  mcp.toolInputSchemaJson = (called) => entries?.find((it) => it.name === called)?.tool.inputSchema;
   const { server } = mcp;
   server.onerror = (error) => void maskOf(serving, errorOf(error, 'invalidRequest'));
   server.onclose = () => {
     closed.abort();
     onClosed?.();
   };
-  const connection: Connection = { ...room, mcp, era, closed: closed.signal };
+  // A call runs with the tools that its headers were checked for.
+  const list$ = checked instanceof Error ? throwError(() => checked) : of(checked ?? []);
+  const calledTools = checked === undefined ? tools : { ...tools, list$ };
+  const connection: Connection = { ...room, tools: calledTools, mcp, era, closed: closed.signal };
   handleTools(connection);
   const subscribed = resources && handleResources(connection, resources);
   if (prompts) handlePrompts(connection, prompts);

@@ -25,13 +25,12 @@ import {
 import { safeName } from '../text.js';
 import { callTool$, type Emission, errorOf, maskOf, type Progress, refused } from './call-tool.js';
 import {
-  aborted$,
   type Connection,
-  forClients,
   type Incoming,
   incomingOf,
   limited$,
   listed,
+  listOf,
   type ToolEntry,
 } from './requests.js';
 import type { Serving } from './serve-options.js';
@@ -59,10 +58,7 @@ export const handleTools = (connection: Connection): void => {
   });
   mcp.server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { name, arguments: input = {} } = params;
-    const entries = await tools.current(aborted$(context.mcpReq.signal)).catch((cause: unknown) => {
-      throw forClients(serving, cause);
-    });
-    const entry = entries.find((it) => it.name === name);
+    const entry = (await listOf(connection, tools, context)).find((it) => it.name === name);
     if (entry === undefined) {
       const text = `There is no tool '${name.slice(0, 128)}'.`;
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, text);
