@@ -144,3 +144,14 @@ export const leadsOf = (marks: readonly string[]): RegExp => {
     'gu',
   );
 };
+
+/** The first mark that is here; `more` if one may be. */
+export const firstOf = <T>(candidates: readonly T[], look: (candidate: T) => Found): Found => {
+  let found: Found;
+  for (const candidate of candidates) {
+    const seen = look(candidate);
+    if (seen === true) return true;
+    found ??= seen;
+  }
+  return found;
+};

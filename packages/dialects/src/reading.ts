@@ -1,0 +1,132 @@
+import type { ModelChunk } from '@millrace/core';
+import { type Cursor, createCursor, leadsOf, maxHead } from './cursor.js';
+import type { Format, ThinkingTag } from './formats.js';
+import type { ToolTable, WrittenCall } from './read-calls.js';
+import { createWriter, type Writer } from './writer.js';
+
+export interface ReaderInit {
+  readonly tags: readonly ThinkingTag[];
+  /** The formats of tool calls; without any, only thoughts are separated. */
+  readonly formats: readonly Format[];
+  /** Whether the reply starts within a thought. */
+  readonly isOpened: boolean;
+  readonly tools: ToolTable;
+  /** Whether JSON without marks may be a call. A dialect reads it itself. */
+  readonly hasBareJson: boolean;
+  readonly emit: (chunk: ModelChunk) => void;
+  readonly emitCall: (call: WrittenCall, written: string) => void;
+  /** Whether text that was emitted can be taken back. */
+  readonly mayRetract: () => boolean;
+  /** Whether the text is what marks around a whole reply contained. */
+  readonly isWhole?: boolean;
+}
+
+export interface HeldCall {
+  readonly read: readonly WrittenCall[];
+  /** With all marks, as it is shown if it turns out to be quoted. */
+  written: string;
+  readonly isWithinLine: boolean;
+}
+
+/** Reads some text, and returns whether there may be more to read. */
+export type State = () => boolean;
+
+export const callInText =
+  'It has a tool call within other text, so the call may be an example. Write only the call, or your answer without it.';
+
+/** What the states of a reader share. */
+export interface Reading {
+  readonly init: ReaderInit;
+  readonly cursor: Cursor;
+  readonly writer: Writer;
+  state: State;
+  /** Whether nothing but thoughts and space has come so far. */
+  isStart: boolean;
+  hasThought: boolean;
+  hasText: boolean;
+  /** Calls after text: they are quotations if the text continues. */
+  held: HeldCall[];
+  /** Closing marks that are dropped, as their opening marks were. */
+  pending: readonly string[];
+  readonly toText: () => void;
+  /** Takes a mark, which is not shown. */
+  readonly drop: (length: number) => true;
+  readonly headAt: (head: RegExp, from: number) => RegExpExecArray | 'more' | undefined;
+  readonly writeText: (written: string) => void;
+  readonly quoteHeld: (isReported: boolean) => void;
+  readonly emitHeld: () => void;
+}
+
+export const createReading = (init: ReaderInit, text: State): Reading => {
+  const { tags, formats, emit } = init;
+  const cursor = createCursor(
+    leadsOf(['<', ...tags.flat(), ...formats.map(({ open }) => open || '[')]),
+  );
+  const writer = createWriter(emit);
+
+  const drop = (length: number): true => {
+    const dropped = cursor.take(length);
+    cursor.beginLine();
+    const last = reading.held.at(-1);
+    if (last === undefined) writer.cut();
+    else last.written += dropped;
+    return true;
+  };
+  const headAt = (head: RegExp, from: number): RegExpExecArray | 'more' | undefined => {
+    const text = cursor.peek(maxHead, from);
+    const found = head.exec(text);
+    if (found !== null) return found;
+    // Two words are no head.
+    const mayGrow =
+      text.length < maxHead && !cursor.isEnd && !/^\s*[^\s<[{(`]+\s+[^\s<[{(`]/.test(text);
+    return mayGrow ? 'more' : undefined;
+  };
+  const writeText = (written: string): void => {
+    const last = reading.held.at(-1);
+    if (written.trim() === '' && last !== undefined) {
+      last.written += written;
+      return;
+    }
+    if (written.trim() !== '') {
+      reading.isStart = false;
+      reading.hasText = true;
+      quoteHeld(true);
+    }
+    writer.write('text', written);
+  };
+  /** The model is asked again about a call on lines of its own: it may have been meant. */
+  const quoteHeld = (isReported: boolean): void => {
+    const quoted = reading.held;
+    reading.held = [];
+    for (const { written, isWithinLine } of quoted) {
+      writer.write('text', written);
+      if (isReported && !isWithinLine) init.emitCall({ problem: callInText }, written);
+    }
+  };
+  const emitHeld = (): void => {
+    const calls = reading.held;
+    reading.held = [];
+    if (calls.length > 0) writer.cut();
+    for (const { read, written } of calls) read.forEach((each) => init.emitCall(each, written));
+  };
+  const reading: Reading = {
+    init,
+    cursor,
+    writer,
+    state: text,
+    isStart: true,
+    hasThought: false,
+    hasText: false,
+    held: [],
+    pending: [],
+    toText: () => {
+      reading.state = text;
+    },
+    drop,
+    headAt,
+    writeText,
+    quoteHeld,
+    emitHeld,
+  };
+  return reading;
+};
