@@ -7,7 +7,8 @@ import { deadline } from './flow/deadline.js';
 import { MillraceError } from './values/errors.js';
 import { checkedPhase } from './phases/phase-list.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
-import { subscribeOnTrampoline } from './flow/trampoline.js';
+import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
+import { cell } from './step.js';
 
 export const loop = (
   context: Context,
@@ -19,10 +20,10 @@ export const loop = (
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
-  const inTurn = subscribeOnTrampoline<Run>(context.turns);
+  const inTurn = subscribeOnTrampoline<Run>(context.local(turns));
   return pipe(
-    expand((run: Run, turns) => {
-      if (run.iteration < turns && !hasEnded(run)) throw stuck();
+    expand((run: Run, count) => {
+      if (run.iteration < count && !hasEnded(run)) throw stuck();
       latest.run = run;
       return hasEnded(run)
         ? EMPTY
@@ -36,6 +37,9 @@ export const loop = (
     filter(hasEnded),
   );
 };
+
+/** Runs the turns of a family of calls, one at a time. */
+const turns = cell('family', createTrampoline);
 
 /** A turn that neither asks nor ends would repeat forever. */
 const stuck = (): MillraceError =>

@@ -5,6 +5,7 @@ import {
   type OpenRun,
   type Run,
   unanswered,
+  toolCallIds,
 } from '@millrace/core/phases';
 import { exactJson, isRecord, toolInput } from '@millrace/core/values';
 import equal from 'fast-deep-equal';
@@ -223,7 +224,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     parts: () =>
       createToolParts(
         (turn?.run.iteration ?? -1) + 1,
-        (id) => turn?.context.toolCallIds.has(id) === true,
+        (id) => turn?.context.local(toolCallIds).has(id) === true,
       ),
     taking: (tool) => {
       const known = taking.get(tool);

@@ -13,6 +13,7 @@ import { MillraceError, misuse } from '../values/errors.js';
 import type { Answer, LayerContext } from '../seams/layer.js';
 import { turnThrough } from '../seams/layer.js';
 import { loop } from '../loop.js';
+import { toolCallIds } from '../phases/ask.js';
 import type { PhaseFactory } from '../seams/phase.js';
 import type { ContentBlock, Message } from '../values/message.js';
 import { answerTextOf, toolCallsOf } from '../values/message.js';
@@ -40,7 +41,8 @@ export const runLoop =
     made$(() => {
       const run = begin(call, context);
       const own = contextOf(call, context);
-      toolCallIdsOf(run.messages).forEach((id) => own.toolCallIds.add(id));
+      const known = context.local(toolCallIds);
+      toolCallIdsOf(run.messages).forEach((id) => known.add(id));
       return of(run).pipe(
         context.local(firstPhase).create?.(own, call) ?? identity,
         loop(own, call, turnThrough(context.layers, nativePhases)),
@@ -172,7 +174,6 @@ const contextOf = (call: Call, context: CallContext): Context => {
     request,
     found: call.found,
     limits: limitsOf(options.limits),
-    toolCallIds: new Set(),
     activateOnly: (groups) => {
       activateOnly(tools, groups);
       // `preCall` was delivered before its step was recorded.

@@ -50,7 +50,8 @@ import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
-import { createHooks } from '../seams/hooks.js';
+import { createHooks, numbering } from '../seams/hooks.js';
+import { retries } from '../phases/stream-message.js';
 import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
@@ -95,7 +96,8 @@ export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => 
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   made$(() => {
     const context = createContext(setup);
-    if (context.isLate) return NEVER;
+    // The parent was interrupted, so no new call starts.
+    if (context.above?.isOver() === true) return NEVER;
     let hasBegun = false;
     let nothing: MillraceError | undefined;
     const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
@@ -274,10 +276,13 @@ const createContext = (setup: CallSetup): CallContext => {
   const voice = isHeard ? [...new Set([...interceptors, ...(scope?.voice ?? [])])] : interceptors;
   const scheduler = options.scheduler ?? scope?.scheduler ?? asyncScheduler;
   const deliver = scope?.deliver ?? createTrampoline();
-  const numbers = scope?.numbers ?? { last: 0 };
-  const nextSeq = (): number => (numbers.last += 1);
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   const local = createLocals(cells);
+  const numbers = local(numbering);
+  const nextSeq = (): number => (numbers.last += 1);
+  if (scope === undefined && limits?.retryBudget !== undefined) {
+    local(retries).budget = createRetryBudget(limits.retryBudget);
+  }
   const afterwards: (() => void)[] = [];
   // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
   let performs: Perform | undefined;
@@ -294,17 +299,9 @@ const createContext = (setup: CallSetup): CallContext => {
     scheduler,
     listeners,
     deliver,
-    turns: scope?.turns ?? createTrampoline(),
     given: { ...given },
-    numbers,
-    countFrom: (seq: number): void => {
-      numbers.last = Math.max(numbers.last, seq);
-    },
-    nextSeq,
-    retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
     values: contextValues(scope?.values.entries, options.context),
     above,
-    isLate: above?.isOver() ?? false,
     afterwards,
     whenOver: (work: () => void) => void afterwards.push(work),
     cells,
@@ -313,7 +310,6 @@ const createContext = (setup: CallSetup): CallContext => {
     lineage: [...(scope?.lineage ?? []), call],
     waiters: [...waitersFor(parent), call],
     parentStep: above?.stepId,
-    interceptors,
     voice,
     hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
     layers,

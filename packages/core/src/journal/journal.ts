@@ -12,6 +12,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { splitInput } from '../call/layers/conversation.js';
+import { numbering } from '../seams/hooks.js';
 import { conversation } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import {
@@ -350,7 +351,7 @@ const carrying = (
 ];
 
 const begin = (context: LayerContext, log: CallLog): void => {
-  const { call, countFrom, demand, hooks, interruption, local } = context;
+  const { call, demand, hooks, interruption, local } = context;
   const { callId } = call;
   const { journal: open, isResumed, isOutermost } = log;
   const { lastSeq = 0, listener, wasDelivered } = open;
@@ -358,7 +359,8 @@ const begin = (context: LayerContext, log: CallLog): void => {
   if (known.has(callId)) throw twice(callId);
   known.set(callId, log);
   if (isOutermost) {
-    countFrom(lastSeq);
+    const numbers = local(numbering);
+    numbers.last = Math.max(numbers.last, lastSeq);
     if (open.demand !== undefined) demand.join(open.demand);
   }
   const replaying = isResumed

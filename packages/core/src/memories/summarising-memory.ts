@@ -13,13 +13,13 @@ import {
   tap,
   identity,
 } from 'rxjs';
+import { createLocals } from '../step.js';
 import { deadline, limitsOf } from '../flow/deadline.js';
 import { messageOf } from '../values/errors.js';
 import { countMessages, plainCounter } from '../models/count-request.js';
 import type { MemoryFactory } from './in-process-memory.js';
 import type { Message } from '../values/message.js';
 import type { Model } from '../models/model.js';
-import { createRetryBudget } from '../models/timeouts.js';
 import { ready } from '../models/answer-tool.js';
 import {
   checkOptions,
@@ -266,6 +266,6 @@ const standAlone = (
     }),
     demand: openDemand,
     limits: limitsOf({}),
-    retryBudget: createRetryBudget(10),
+    local: createLocals(new Map()),
   };
 };

@@ -11,7 +11,7 @@ import type { Context } from '../seams/context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
 import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
-import type { Cut } from '../step.js';
+import { cell, type Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export type ModelAnswer =
@@ -66,10 +66,12 @@ type Needs = Pick<
   | 'demand'
   | 'scheduler'
   | 'limits'
-  | 'retryBudget'
-  | 'toolCallIds'
+  | 'local'
 > &
   Partial<Pick<Context, 'isInterruptible'>>;
+
+/** The ids of all tool calls of the conversation, which must not repeat. */
+export const toolCallIds = cell('call', () => new Set<string>());
 
 /** Asks the model for one message, in a step at `position`. */
 export const ask$ = (
@@ -79,13 +81,14 @@ export const ask$ = (
   position: string,
   request: ModelRequest,
 ): Observable<ModelAnswer> => {
+  const known = context.local(toolCallIds);
   const { run$, cut$ } = asking(context, run, stage, position, request);
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
       thenMap((given) => {
         const response = ownMessage(given, context.call, position);
-        toolCallsOf(response.message).forEach(({ id }) => context.toolCallIds.add(id));
+        toolCallsOf(response.message).forEach(({ id }) => known.add(id));
         return response;
       }),
     );
@@ -113,7 +116,8 @@ export const asking = (
   position: string,
   { messages, ...options }: ModelRequest,
 ): Asking => {
-  const { call, hooks, toolCallIds } = context;
+  const { call, hooks } = context;
+  const known = context.local(toolCallIds);
   let builder: MessageBuilder | undefined;
   let earlier = noUsage;
   const begun = (attempt: number): MessageBuilder => {
@@ -126,7 +130,7 @@ export const asking = (
       messageId: messageIdAt(`${call.callId}/${position}`, attempt),
       name: call.agent.at(-1) ?? '',
       iteration,
-      isTaken: (id) => toolCallIds.has(id),
+      isTaken: (id) => known.has(id),
     });
     return builder;
   };
@@ -156,7 +160,7 @@ export const asking = (
             .pipe(holding(context, position));
         const answeredBy = (event: After): ModelAnswer => ({
           status: 'answered',
-          message: sameMessage(own.message(), event.message, toolCallIds),
+          message: sameMessage(own.message(), event.message, known),
           finish: event.finish,
           usage: addUsage(earlier, own.usage),
           stop: event.type === 'postReasoning' && event.stop === true,

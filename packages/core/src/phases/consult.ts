@@ -138,6 +138,6 @@ export const consultInCall$ = (
     return of({ status: 'failed', why, usage: noUsage });
   }
   const limits = limitsOf(call.options.limits);
-  const asks = { ...context, model: ready(model), limits, toolCallIds: new Set<string>() };
+  const asks = { ...context, model: ready(model), limits };
   return consult$(asks, { iteration: context.hooks.iteration() }, consultation);
 };

@@ -1,4 +1,5 @@
 export { acting } from './acting.js';
+export { toolCallIds } from './ask.js';
 export { isDecidedOn } from './authorize-tool-call.js';
 export { checkInterrupt, limit, storeMemory } from './limit.js';
 export { reasoning } from './reasoning.js';

@@ -11,12 +11,17 @@ import { type Finish, textOf } from '../values/message.js';
 import type { ModelContext } from '../models/model.js';
 import type { OpenRun } from '../run.js';
 import { toModel } from '../models/prompt.js';
+import { createRetryBudget } from '../models/timeouts.js';
+import { cell } from '../step.js';
 import { tokensIn } from '../values/usage.js';
 
 type Needs = Pick<
   Context,
-  'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
+  'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'local'
 >;
+
+/** The retries that are left to a family of calls. */
+export const retries = cell('family', () => ({ budget: createRetryBudget(10) }));
 
 /** The event of a delta, without the delta. */
 export type Chunk = WithoutDelta<Extract<ModifiablePayload | ReportedPayload, ChunkOf>>;
@@ -97,7 +102,7 @@ const isWhole = (
   builder.finish !== undefined && builder.finish !== 'pause';
 
 const modelContextOf = (
-  { call, hooks, demand, scheduler, limits, retryBudget }: Needs,
+  { call, hooks, demand, scheduler, limits, local }: Needs,
   iteration: number,
   stepId: string,
   answering: (model: string) => void,
@@ -114,7 +119,7 @@ const modelContextOf = (
       hooks.report(iteration, event);
     },
     timeouts: defined({ firstChunkMs, chunkMs, busyMs }),
-    retryBudget,
+    retryBudget: local(retries).budget,
   };
 };
 

@@ -19,20 +19,12 @@ export interface CallContext extends LayerContext {
   readonly listeners: readonly Listener[];
   /** Delivers the events of the family of calls, one at a time. */
   readonly deliver: Trampoline;
-  /** Runs the turns of the family of calls, one at a time: nested ones would overflow the stack. */
-  readonly turns: Trampoline;
-  /** The `seq` of the family's last event. */
-  readonly numbers: { last: number };
-  readonly nextSeq: () => number;
   readonly above: ToolScope | undefined;
-  /** The parent was interrupted, so no new call starts. */
-  readonly isLate: boolean;
   /** The interceptors of the call, and of the parents that it speaks for. */
   readonly voice: readonly Hook[];
   /** Runs after the last event was delivered, or on unsubscribe. */
   readonly afterwards: (() => void)[];
   readonly cells: Map<Cell<unknown>, unknown>;
-  readonly interceptors: readonly Hook[];
 }
 
 /** The part of a tool call that its calls need. */

@@ -7,12 +7,11 @@ import type { LazyAbort } from '../flow/lazy-abort.js';
 import type { Locals, Perform } from '../step.js';
 import type { Limits } from '../flow/deadline.js';
 import type { Memory } from '../values/memory.js';
-import type { Model, RequestOptions, RetryBudget } from '../models/model.js';
+import type { Model, RequestOptions } from '../models/model.js';
 import type { Findings } from './call.js';
 import type { OpenRun } from '../run.js';
 import type { Toolkit } from '../tools/toolkit.js';
 import type { ContextValues } from '../tools/context-key.js';
-import type { Trampoline } from '../flow/trampoline.js';
 import type { ToolContext } from '../tools/types.js';
 
 /** The receiver of a tool context: the tool call, its step, and the purpose if it is not the run itself. */
@@ -44,17 +43,11 @@ export interface Context {
   readonly holds: Holds;
   readonly demand: Demand;
   readonly scheduler: SchedulerLike;
-  /** Runs the turns of the family of calls, one at a time. */
-  readonly turns: Trampoline;
   readonly limits: Limits;
-  /** The remaining retries of the family of calls. */
-  readonly retryBudget: RetryBudget;
   readonly values: ContextValues;
   readonly found: Findings;
   /** Options of every request, without messages and tools. */
   readonly request: RequestOptions;
-  /** The ids of all tool calls of the conversation, which must not repeat. It only grows. */
-  readonly toolCallIds: Set<string>;
   /** Performs a step: the only way to ask the outside world. */
   readonly perform: Perform;
   /** Returns the value of a cell of the call or of its family. */

@@ -19,6 +19,7 @@ import { withError } from '../events.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Trampoline } from '../flow/trampoline.js';
+import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 
 type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
@@ -67,6 +68,9 @@ export interface Attendant {
   /** Delivers an event by calling `now()`: immediately, later or never. `isEnd` marks the last event of the call. */
   readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
 }
+
+/** The `seq` of the last event of a family of calls. */
+export const numbering = cell('family', () => ({ last: 0 }));
 
 export interface HooksInit {
   readonly call: CallInfo;

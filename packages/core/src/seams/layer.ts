@@ -30,7 +30,7 @@ import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from '../flow/interruption.js';
 import { type Hook, type Interceptor, isInterceptor } from './interceptor.js';
 import { isRecord } from '../values/json.js';
-import type { Model, RetryBudget } from '../models/model.js';
+import type { Model } from '../models/model.js';
 import { checkOptions, isFunction, isNumber, isText, oneOf, type Rule } from '../values/options.js';
 import type { PhaseFactory } from './phase.js';
 import type { InputSchema } from '../values/schema.js';
@@ -59,8 +59,6 @@ export interface LayerContext {
   readonly isInterruptible: boolean;
   /** Work that must end before a step is cut. */
   readonly holds: Holds;
-  /** The remaining retries of the family of calls. */
-  readonly retryBudget: RetryBudget;
   readonly values: ContextValues;
   /** The ancestors of this call, outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
@@ -77,8 +75,6 @@ export interface LayerContext {
   readonly whenOver: (work: () => void) => void;
   /** The options of the caller, without the defaults of the agent. */
   readonly given: Readonly<Record<string, unknown>>;
-  /** Continues the `seq` of the family of calls from a number. */
-  readonly countFrom: (seq: number) => void;
 }
 
 /** Answers a call. Cold; emits one reply and completes. */
