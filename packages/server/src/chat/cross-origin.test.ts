@@ -108,6 +108,83 @@ describe('X44: the origin of a page', () => {
   });
 });
 
+/** All combinations of values, of which some are absent. */
+const combined = (
+  values: Readonly<Record<string, readonly (string | undefined)[]>>,
+): readonly Readonly<Record<string, string>>[] =>
+  Object.entries(values).reduce<readonly Readonly<Record<string, string>>[]>(
+    (all, [name, ofName]) =>
+      all.flatMap((headers) =>
+        ofName.map((value) => (value === undefined ? headers : { ...headers, [name]: value })),
+      ),
+    [{}],
+  );
+
+describe('X44: a request that a page of another site causes', () => {
+  const asked = combined({
+    origin: [undefined, 'http://localhost:3000', 'http://localhost:5173', app],
+    'sec-fetch-site': [undefined, 'none', 'same-origin', 'same-site', 'cross-site', ''],
+    'sec-fetch-mode': [undefined, 'navigate', 'no-cors', 'cors', 'same-origin', 'websocket'],
+    'sec-fetch-dest': [undefined, 'document', 'image', 'iframe', 'empty'],
+  });
+  const isAllowed = (method: string, headers: Readonly<Record<string, string>>): boolean => {
+    const { origin, 'sec-fetch-site': site } = headers;
+    if (origin === app) return true;
+    if (origin !== undefined) {
+      return site === undefined ? origin === 'http://localhost:3000' : site === 'same-origin';
+    }
+    if (site === undefined || site === 'none' || site === 'same-origin') return true;
+    const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest = 'document' } = headers;
+    return /^(?:GET|HEAD)$/u.test(method) && mode === 'navigate' && dest === 'document';
+  };
+
+  it.each(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS'])(
+    'has no effect, unless a person opens its address or its origin is allowed: %s',
+    async (method) => {
+      const done: string[] = [];
+      const route = (path: string, ofRoute: string, isPublic: boolean) => ({
+        ...{ method: ofRoute, path, isPublic },
+        answer$: () => {
+          done.push(path);
+          return of(new Response('Done.'));
+        },
+      });
+      const routes = ['GET', 'POST', 'DELETE'].flatMap((it) => [
+        route('/own', it, false),
+        route('/public', it, true),
+      ]);
+      const { get } = serverWith({ origins: [app], protocols: [() => routes] });
+      for (const headers of asked) {
+        for (const path of ['/own', '/public']) {
+          done.length = 0;
+          const isPublic = path === '/public' && method !== 'OPTIONS';
+          const isFine = isAllowed(method, headers) || (isPublic && !('origin' in headers));
+          const { status } = await get(`http://localhost:3000${path}`, headers, method);
+          const ok = method === 'OPTIONS' ? 204 : 200;
+          const effects = isFine && method !== 'OPTIONS' ? [path] : [];
+          expect([headers, path, status, done]).toEqual([
+            headers,
+            path,
+            isFine ? ok : 403,
+            effects,
+          ]);
+        }
+      }
+    },
+    60_000,
+  );
+
+  it('names the option that admits it', async () => {
+    const { get, errors } = serverWith();
+    const refused = await get(own, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' });
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      { code: 'refused', error: expect.stringContaining("the option 'origins'") },
+    ]);
+    expect(errors).toHaveLength(1);
+  });
+});
+
 describe('X44: an allowed origin', () => {
   it.each([app, 'http://localhost:5173', 'capacitor://localhost', 'chrome-extension://abcdef'])(
     'may be %s',

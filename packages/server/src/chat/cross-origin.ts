@@ -14,8 +14,8 @@ export const assertHost = (request: Request, hosts: readonly string[] | undefine
 };
 
 /**
- * The origin that a request was made to. Its header counts, as the URL may have a name that the framework was started with: Next.js has `localhost` there,
- * whatever the browser has asked for.
+ * The origin that a request was made to. Its header counts, as the URL may have a name that the framework was started with: Next.js has `localhost` there
+ * for every host that a browser asks for.
  */
 const madeTo = (
   { url, headers }: Request,
@@ -61,6 +61,24 @@ export const crossOrigin = (
     });
     headers.append('vary', 'origin, access-control-request-headers');
   };
+};
+
+/**
+ * Throws for a request without an `Origin` that a page of another origin makes by itself, such as that of a picture or a frame: it has the user's cookies,
+ * and a route may have effects. An address that a person opens passes.
+ */
+export const assertNotEmbedded = ({ method, headers }: Request): void => {
+  const site = headers.get('sec-fetch-site') ?? 'none';
+  if (headers.has('origin') || site === 'same-origin' || site === 'none') return;
+  const isOpened =
+    ['GET', 'HEAD'].includes(method) &&
+    headers.get('sec-fetch-mode') === 'navigate' &&
+    (headers.get('sec-fetch-dest') ?? 'document') === 'document';
+  if (isOpened) return;
+  throw refusal(
+    403,
+    "Pages of other origins may not load this as a part of themselves, such as a picture or a frame. They may ask for it with CORS, if their origin is in the option 'origins' of the server.",
+  );
 };
 
 /**

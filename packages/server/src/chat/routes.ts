@@ -23,7 +23,7 @@ import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
-import { type AddCrossOrigin, assertHost, crossOrigin } from './cross-origin.js';
+import { type AddCrossOrigin, assertHost, assertNotEmbedded, crossOrigin } from './cross-origin.js';
 import {
   type Authenticator,
   failure,
@@ -266,12 +266,13 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
   ): Observable<Response> => {
     const { request } = answering;
     if (found.length === 0) throw notFound();
+    const route = routeFor(found, request);
+    if (route?.isPublic !== true) assertNotEmbedded(request);
     if (request.method === 'OPTIONS') {
       return of(
         new Response(null, { status: 204, headers: { allow: methodsOf(found).join(', ') } }),
       );
     }
-    const route = routeFor(found, request);
     if (route === undefined) return of(wrongMethod(methodsOf(found)));
     answering.route = route;
     const ids = idsIn(route, request);
