@@ -185,6 +185,39 @@ describe('X43: a server after something that has read the body', () => {
     }
   });
 
+  it.each([
+    // How a middleware leaves the body, and what the server reads of '{ "a": 1,  "b": [2] }'.
+    ['as it is', (body: unknown) => body, '{ "a": 1,  "b": [2] }'],
+    ['copied', (body: object) => ({ ...body }), '{ "a": 1,  "b": [2] }'],
+    ['without a field', () => ({ a: 1 }), '{"a":1}'],
+    ['with another value', (body: object) => ({ ...body, b: [3] }), '{"a":1,"b":[3]}'],
+    ['empty', () => ({}), '{}'],
+    ['null', () => null, 'null'],
+    ['as text', () => '{"c":3}', '{"c":3}'],
+    ['as bytes', () => Buffer.from('{"d":4}'), '{"d":4}'],
+    ['removed', () => undefined, '{ "a": 1,  "b": [2] }'],
+  ] as const)('reads a body as the last middleware has left it: %s', async (_, change, read) => {
+    const respond = async (request: Request) => new Response(await request.text());
+    const changing: RequestHandler = (request, _response, next) => {
+      request.body = change(request.body as object);
+      next();
+    };
+    const app = express().use(keepingBytes, changing, toNodeListener({ respond }));
+    const answer = await fetch(await listening(app), posting('{ "a": 1,  "b": [2] }'));
+    expect(await answer.text()).toBe(read);
+  });
+
+  it('reads the bytes of a form that a parser has kept', async () => {
+    const respond = async (request: Request) => new Response(await request.text());
+    const keeping = express.urlencoded({
+      verify: (request, _response, bytes) => Object.assign(request, { rawBody: bytes }),
+    });
+    const app = express().use(keeping, toNodeListener({ respond }));
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await fetch(await listening(app), posting('a=1&b=2', type));
+    expect(await answer.text()).toBe('a=1&b=2');
+  });
+
   it('says what is wrong if the body is lost', async () => {
     const drop: RequestHandler = (request, _response, next) => {
       request.resume().once('end', () => {

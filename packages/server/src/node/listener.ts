@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { PassThrough, Readable } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import type { ChatServer } from '../chat/chat-server.js';
 import { movedRequest } from '../mount.js';
 
@@ -82,6 +82,8 @@ interface Handled {
   readonly incoming: Incoming;
   /** The body as a parser has left it; `undefined` without a parser. */
   readonly body: unknown;
+  /** Its bytes, if the parser has kept them. */
+  readonly rawBody: unknown;
   /** The path with its query, as it is now and as the client has sent it. */
   readonly url: string;
   readonly originalUrl: string;
@@ -94,7 +96,7 @@ const handledOf = (given: HandledRequest): Handled => {
     const { body, server: { prefix = '' } = {} } = given;
     const isBelow = prefix !== '' && /^(?:[/?]|$)/u.test(url.slice(prefix.length));
     const inner = isBelow && url.startsWith(prefix) ? url.slice(prefix.length) : url;
-    return { incoming, body, url: rooted(inner), originalUrl: url };
+    return { incoming, body, rawBody: undefined, url: rooted(inner), originalUrl: url };
   }
   const { url = '' } = given;
   const [body, rawBody, originalUrl] = ['body', 'rawBody', 'originalUrl'].map((name): unknown =>
@@ -102,7 +104,8 @@ const handledOf = (given: HandledRequest): Handled => {
   );
   return {
     incoming: given,
-    body: rawBody instanceof Uint8Array ? rawBody : body,
+    body,
+    rawBody,
     url,
     originalUrl: typeof originalUrl === 'string' ? originalUrl : url,
   };
@@ -156,7 +159,7 @@ const requestFor = (
   return isMoved ? movedRequest(given, url, target.mount) : given;
 };
 
-/** The request with its whole body, whatever others do with it. That of the adapter is none that `new Request()` takes. */
+/** The request with its whole body, also if others read it. `new Request()` does not take the request of the adapter. */
 const withWholeBody = (asked: Request, handled: Handled): Request => {
   const { method, headers, signal, url } = asked;
   const { incoming } = handled;
@@ -199,9 +202,9 @@ const withReadBody = (
   return new Request(url, { method, headers, body, signal, duplex: 'half' });
 };
 
-/** The bytes of a body that was read before. */
+/** A body that was read before, as the last middleware has left it. */
 const readBodyOf = (
-  { body }: Handled,
+  { body, rawBody }: Handled,
   headers: Headers,
 ): Uint8Array<ArrayBuffer> | string | ReadableStream => {
   if (body instanceof Uint8Array) return new Uint8Array(body);
@@ -209,9 +212,15 @@ const readBodyOf = (
   const isJson = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/iu.test(
     headers.get('content-type') ?? '',
   );
-  if (body === undefined || !isJson) return lostBody();
-  return JSON.stringify(body);
+  const json = isJson && body !== undefined ? JSON.stringify(body) : undefined;
+  if (rawBody instanceof Uint8Array && (json === undefined || json === compactJson(rawBody)))
+    return new Uint8Array(rawBody);
+  return json ?? lostBody();
 };
+
+/** The JSON of bytes, without blanks, for a comparison. */
+const compactJson = (bytes: Uint8Array): string | undefined =>
+  JSON.stringify(parsedJson(new TextDecoder().decode(bytes)));
 
 const lostBody = (): ReadableStream =>
   new ReadableStream({
@@ -238,16 +247,40 @@ const outgoingOf = (reply: HandledResponse): Outgoing => {
 const isEventStream = (headers: Headers): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') === true;
 
-/** Keeps the `vary` of middlewares, which that of the server would replace. */
+/**
+ * The response as it is sent. It is a copy: the headers of some responses, such as those of `fetch`, cannot be changed, and a response may be
+ * kept to be sent again.
+ */
 const readyFor = (response: Response, outgoing: Outgoing): Response => {
-  const { headers } = response;
-  const before = outgoing.getHeader('vary');
-  const own = headers.get('vary');
-  if (before !== undefined && own !== null) headers.set('vary', `${String(before)}, ${own}`);
-  const isStream = isEventStream(headers);
+  const { body, status, type, url } = response;
+  if (type === 'error') throw new TypeError('A response of `Response.error()` cannot be sent.');
+  const headers = new Headers(response.headers);
+  joinedHeaders.forEach((name) => {
+    keepHeader(name, headers, outgoing);
+  });
+  // `fetch` has decoded its body.
+  if (url !== '' && body !== null && headers.has('content-encoding')) {
+    headers.delete('content-encoding');
+    headers.delete('content-length');
+  }
   // For the adapter, a stream: it would wait for a second event before it sends the first. Other versions have no such header.
-  if (isStream && outgoing.req.httpVersion === '1.1') headers.set('transfer-encoding', 'chunked');
-  return response;
+  if (isEventStream(headers) && outgoing.req.httpVersion === '1.1')
+    headers.set('transfer-encoding', 'chunked');
+  return new Response(body, { status, headers });
+};
+
+/** Lists, which may come from middlewares and from the server. */
+const joinedHeaders = ['vary', 'access-control-expose-headers', 'set-cookie'];
+
+/** Keeps what middlewares have set in a header, which that of the server would replace. */
+const keepHeader = (name: string, headers: Headers, outgoing: Outgoing): void => {
+  const before = outgoing.getHeader(name);
+  if (before === undefined || !headers.has(name)) return;
+  const own = name === 'set-cookie' ? headers.getSetCookie() : [headers.get(name) ?? ''];
+  headers.delete(name);
+  [before, ...own].flat().forEach((value) => {
+    headers.append(name, String(value));
+  });
 };
 
 /**
@@ -263,7 +296,7 @@ const heldOpen = async (
   const isWhole = incoming.complete || incoming.destroyed || incoming.httpVersionMajor > 1;
   if (isWhole || body === null || isEventStream(headers)) return response;
   const bytes = new Uint8Array(await response.arrayBuffer());
-  // Whoever knows its length would end it.
+  // With its length, it would end with its last byte.
   headers.delete('content-length');
   let isOpen = true;
   const held = new ReadableStream<Uint8Array>({
