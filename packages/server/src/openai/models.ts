@@ -41,61 +41,13 @@ export const openAiModels = (
   checkOptions('openAiModels()', options, { path: isPath, maxBytes: wholeNumber(1) });
   const { maxBytes = 4_000_000 } = options;
   const path = (options.path ?? '/v1').replace(/\/+$/u, '');
-  const all = new Map(Object.entries(servers));
-  /** The first response that is not refused, or else the first one. */
-  const first$ = (asked: Asked, isRefused: (response: Response) => boolean) =>
-    from(all.values()).pipe(
-      concatMap((server) => server.respond(requestOf(asked))),
-      takeWhile(isRefused, true),
-      toArray(),
-      map((responses) => {
-        const chosen = responses.findLast((it) => !isRefused(it)) ?? responses[0] ?? missing();
-        responses.filter((it) => it !== chosen).forEach(discard);
-        return chosen;
-      }),
-    );
-  const unknown$ = (asked: Asked): Observable<Response> =>
-    list$(all.values(), { ...asked, url: new URL(`${path}/models`, asked.url).href }).pipe(
-      map(({ response, models }) => {
-        if (models === undefined) return response;
-        const names = models.map((it) => `'${String(fieldOf(it, 'id'))}'`).join(', ');
-        const text = `The model does not exist. This server has ${names}.`;
-        const refused = refusal(refuse(text, 'model', 'model_not_found', 404), 404);
-        return withHeadersOf(response, refused);
-      }),
-    );
-  const ofModel$ = (asked: Asked, model: unknown): Observable<Response> => {
-    const server = typeof model === 'string' ? all.get(model) : undefined;
-    return server === undefined ? unknown$(asked) : from(server.respond(requestOf(asked)));
-  };
-  const answer$ = (asked: Asked, isOfJson: boolean): Observable<Response> => {
-    const { method, url, body } = asked;
-    const route = new URL(url).pathname.slice(path.length).replace(/\/$/u, '');
-    if (method === 'OPTIONS') return first$(asked, ({ ok }) => !ok);
-    if (route === '/models' && method === 'GET') {
-      return list$(all.values(), asked).pipe(
-        map(({ response, models }) =>
-          models === undefined
-            ? response
-            : withHeadersOf(response, Response.json({ object: 'list', data: models })),
-        ),
-      );
-    }
-    const named = /^\/models\/([^/]+)$/u.exec(route)?.[1];
-    if (named !== undefined) return ofModel$(asked, decoded(named));
-    if (method === 'POST' && ['/chat/completions', '/responses'].includes(route)) {
-      const parsed = isOfJson ? parsedJson(body ?? '') : undefined;
-      // What is malformed is for any of them to refuse.
-      if (isRecord(parsed)) return ofModel$(asked, fieldOf(parsed, 'model'));
-    }
-    return first$(asked, ({ status }) => status === 404);
-  };
+  const models: Models = { servers: new Map(Object.entries(servers)), path };
   const respond$ = (request: Request): Observable<Response> =>
     bodyOf$(request, maxBytes).pipe(
       concatMap((body) => {
         const { url, headers, signal } = request;
         const method = request.method === 'HEAD' ? 'GET' : request.method;
-        return answer$({ method, url, headers, signal, body }, isJson(request));
+        return answer$(models, { method, url, headers, signal, body }, isJson(request));
       }),
       catchError((cause: unknown) => of(failure(cause, noop, refusal))),
       map((response) => {
@@ -108,7 +60,7 @@ export const openAiModels = (
     respond: (request) => firstValueFrom(respond$(request)),
     handles: (target) =>
       new URL(target.url).pathname.startsWith(`${path}/`) &&
-      [...all.values()].some((server) => server.handles(target)),
+      [...models.servers.values()].some((server) => server.handles(target)),
   };
 };
 
@@ -120,7 +72,69 @@ interface Asked extends Pick<Request, 'method' | 'url' | 'headers' | 'signal'> {
 const requestOf = ({ url, body, ...rest }: Asked): Request =>
   new Request(url, { ...rest, ...(body !== undefined && { body }) });
 
-/** Emits the body as text; `undefined` if there is none. */
+/** The servers by the names of their models, and the path of their routes. */
+interface Models {
+  readonly servers: ReadonlyMap<string, MountedServers>;
+  readonly path: string;
+}
+
+/** Emits the first response that is not refused, or else the first one. */
+const first$ = (
+  { servers }: Models,
+  asked: Asked,
+  isRefused: (response: Response) => boolean,
+): Observable<Response> =>
+  from(servers.values()).pipe(
+    concatMap((server) => server.respond(requestOf(asked))),
+    takeWhile(isRefused, true),
+    toArray(),
+    map((responses) => {
+      const chosen = responses.findLast((it) => !isRefused(it)) ?? responses[0] ?? missing();
+      responses.filter((it) => it !== chosen).forEach(discard);
+      return chosen;
+    }),
+  );
+
+const unknown$ = ({ servers, path }: Models, asked: Asked): Observable<Response> =>
+  list$(servers.values(), { ...asked, url: new URL(`${path}/models`, asked.url).href }).pipe(
+    map(({ response, models }) => {
+      if (models === undefined) return response;
+      const names = models.map((it) => `'${String(fieldOf(it, 'id'))}'`).join(', ');
+      const text = `The model does not exist. This server has ${names}.`;
+      const refused = refusal(refuse(text, 'model', 'model_not_found', 404), 404);
+      return withHeadersOf(response, refused);
+    }),
+  );
+
+const ofModel$ = (models: Models, asked: Asked, model: unknown): Observable<Response> => {
+  const server = typeof model === 'string' ? models.servers.get(model) : undefined;
+  return server === undefined ? unknown$(models, asked) : from(server.respond(requestOf(asked)));
+};
+
+const answer$ = (models: Models, asked: Asked, isOfJson: boolean): Observable<Response> => {
+  const { method, url, body } = asked;
+  const route = new URL(url).pathname.slice(models.path.length).replace(/\/$/u, '');
+  if (method === 'OPTIONS') return first$(models, asked, ({ ok }) => !ok);
+  if (route === '/models' && method === 'GET') {
+    return list$(models.servers.values(), asked).pipe(
+      map(({ response, models: data }) =>
+        data === undefined
+          ? response
+          : withHeadersOf(response, Response.json({ object: 'list', data })),
+      ),
+    );
+  }
+  const named = /^\/models\/([^/]+)$/u.exec(route)?.[1];
+  if (named !== undefined) return ofModel$(models, asked, decoded(named));
+  if (method === 'POST' && ['/chat/completions', '/responses'].includes(route)) {
+    const parsed = isOfJson ? parsedJson(body ?? '') : undefined;
+    // Any of them refuses a malformed request.
+    if (isRecord(parsed)) return ofModel$(models, asked, fieldOf(parsed, 'model'));
+  }
+  return first$(models, asked, ({ status }) => status === 404);
+};
+
+/** Emits the body as text; `undefined` if the request has no body. */
 const bodyOf$ = (request: Request, maxBytes: number): Observable<string | undefined> =>
   defer(() => (request.body === null ? of('') : from(readBody(request, maxBytes)))).pipe(
     catchError((cause: unknown) =>
