@@ -10,7 +10,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import type { Server } from './server-options.js';
-import { cleaned } from './text.js';
+import { cleaned, safeName } from './text.js';
 
 /** The failure of a server as a typed error, without values of its headers and variables. */
 export const failureOf = (server: Server, doing: string, cause: unknown): MillraceError => {
@@ -24,9 +24,13 @@ export const failureOf = (server: Server, doing: string, cause: unknown): Millra
 };
 
 /** A server's text on a failure, without the secrets of the options. */
-export const shownTo = (server: Server, text: string): string =>
+export const shownTo = (server: Server, text: string, maxLength = 500): string =>
   // Before it is cut: a part of a secret is not found.
-  cleaned(withoutSecrets(server, cleaned(text, mostRead)), 500);
+  cleaned(withoutSecrets(server, cleaned(text, mostRead)), maxLength);
+
+/** The name of a tool for a warning. */
+export const nameShownTo = (server: Server, name: string): string =>
+  safeName('', withoutSecrets(server, name));
 
 const mostRead = 20_000;
 
@@ -203,7 +207,10 @@ const secretsOf = ({ stdio, http }: Server): readonly string[] =>
       .filter((value) => value.length >= 4),
     ...secretArguments(stdio?.args ?? []),
     ...(http === undefined ? [] : secretParts(String(http.url))),
-  ].toSorted((a, b) => b.length - a.length);
+  ]
+    // Also as a part of the name of a tool.
+    .flatMap((value) => [value, value.replace(/[^\w-]/g, '_')])
+    .toSorted((a, b) => b.length - a.length);
 
 const secretName = /key|token|secret|passw|auth|credential/i;
 

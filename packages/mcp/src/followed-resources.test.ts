@@ -11,7 +11,11 @@ afterEach(() => open.splice(0).forEach((subscription) => subscription.unsubscrib
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const until = async (isDone: () => boolean): Promise<void> => {
-  while (!isDone()) await pause(10);
+  const end = Date.now() + 5_000;
+  while (!isDone()) {
+    if (Date.now() > end) throw new Error('It did not happen within 5 seconds.');
+    await pause(10);
+  }
 };
 
 /** A server of the version of 2026-07-28, whose resource changes. */

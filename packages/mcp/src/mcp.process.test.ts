@@ -54,6 +54,18 @@ describe('T20: the connection', () => {
     expect(await pidOf(servers)).not.toBe(one);
   });
 
+  it('takes many long messages while the server reads none', async () => {
+    const warnings: string[] = [];
+    const warned = ({ message }: Error): void => void warnings.push(message);
+    process.on('warning', warned);
+    const word = 'x'.repeat(200_000);
+    const calls = Array.from({ length: 20 }, () => ['calm_use', { word }] as const);
+    const { reply } = await ran([mcp(calm())], calls);
+    process.off('warning', warned);
+    expect(reply.toolCalls.map(({ isError }) => isError)).toEqual(calls.map(() => false));
+    expect(warnings).toEqual([]);
+  });
+
   it('stays between calls while servers$ has a subscriber', async () => {
     const servers = mcp(hostile('process'));
     const held = servers.servers$.subscribe();

@@ -26,7 +26,7 @@ import {
   timer,
 } from 'rxjs';
 import { warn } from './client.js';
-import { failureOf } from './failure.js';
+import { failureOf, shownTo } from './failure.js';
 import { createLink, type Link } from './connection.js';
 import { type McpRequests, requestsOf } from './programs.js';
 import { backOff, type McpServer, type Server, serverOf } from './server-options.js';
@@ -92,7 +92,10 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
 const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: unknown): void => {
   if (server.name !== task?.server) return;
   const why = cause instanceof Error ? cause.message : String(cause);
-  warn(server, `The task '${task.taskId}' of a cancelled tool call was not cancelled: ${why}`);
+  warn(
+    server,
+    `The task '${shownTo(server, task.taskId, 100)}' of a cancelled tool call was not cancelled: ${why}`,
+  );
 };
 
 /** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */

@@ -82,8 +82,8 @@ export const overStdio = (
           return;
         }
         reader.sent(message);
-        if (input.write(serializeMessage(message))) resolve();
-        else input.once('drain', resolve);
+        // Also if it fails: then the connection ends.
+        input.write(serializeMessage(message), () => resolve());
       }),
     close: () => (child === undefined ? Promise.resolve() : closed(child)),
   };

@@ -37,7 +37,7 @@ import {
   type ToolChange,
 } from './server-options.js';
 import { pageOfTool } from './content.js';
-import { cleaned, safeName } from './text.js';
+import { nameShownTo, shownTo } from './failure.js';
 import { furtherTools, inputOf, type InputOfTool, type Offered, toolOf } from './tools.js';
 
 /** The usable tools of a server, and why others are not. */
@@ -211,10 +211,11 @@ const compiled$ = (
 
 /** The changes that are accepted, and why a decider failed: that costs its tool only. */
 const accepted$ = (
-  { onChanged }: Server,
+  server: Server,
   changes: readonly ToolChange[],
-): Observable<ToolChange | string> =>
-  onChanged === undefined
+): Observable<ToolChange | string> => {
+  const { onChanged } = server;
+  return onChanged === undefined
     ? EMPTY
     : from(changes).pipe(
         mergeMap((change) =>
@@ -227,11 +228,12 @@ const accepted$ = (
             map(() => change),
             catchError((cause: unknown) => {
               const why = cause instanceof Error ? cause.message : String(cause);
-              return of(`'onChanged' failed for '${safeName('', change.tool)}': ${why}`);
+              return of(`'onChanged' failed for '${nameShownTo(server, change.tool)}': ${why}`);
             }),
           ),
         ),
       );
+};
 
 const toolListOf = (
   server: Server,
@@ -241,18 +243,21 @@ const toolListOf = (
   offered: Offered,
 ): ToolList => {
   const { name: owner, limits } = server;
-  const warnings = leftOut.map((why) => `The MCP server '${owner}': ${cleaned(why, 300)}.`);
+  const warnings = leftOut.map((why) => `The MCP server '${owner}': ${shownTo(server, why, 300)}.`);
   const pages: ToolPage[] = [];
   const byName = new Map<string, Tool>();
   const add = (tool: Tool): void => {
     if (byName.has(tool.name)) {
-      warnings.push(`'${tool.name}' of the MCP server '${owner}' is left out: the name is taken.`);
+      warnings.push(
+        `'${nameShownTo(server, tool.name)}' of the MCP server '${owner}' is left out: the name is taken.`,
+      );
     } else byName.set(tool.name, tool);
   };
   for (const listed of wanted.slice(0, limits.tools)) {
     const input = admission.inputOf(listed);
-    const about = `'${safeName('', listed.name)}' of the MCP server '${owner}'`;
-    if (typeof input === 'string') warnings.push(`${about} is left out: ${input}.`);
+    const about = `'${nameShownTo(server, listed.name)}' of the MCP server '${owner}'`;
+    if (typeof input === 'string')
+      warnings.push(`${about} is left out: ${shownTo(server, input, 300)}.`);
     else if (!admission.isAccepted(listed)) {
       warnings.push(`${about} is left out: its description or schema changed. ${fix}`);
     } else {
@@ -338,8 +343,10 @@ const examinedBy = (server: Server, listed: ListedTool, last: Examined | undefin
     if (last?.definition === definition) return last;
     return { definition, input: inputOf(server, listed) };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'its schema cannot be used';
-    return { definition, input: cleaned(why, 300) };
+    return {
+      definition,
+      input: cause instanceof Error ? cause.message : 'its schema cannot be used',
+    };
   }
 };
 

@@ -201,7 +201,7 @@ export const current$ = <T>(
       finalize(giveBack),
     );
   });
-  // A list that is there emits at once: then nothing else is subscribed to.
+  // A list that is there emits immediately, and nothing else is subscribed to.
   return race(list$.pipe(take(1)), tooLong$).pipe(
     takeUntil(end$),
     catchError((cause: unknown) => throwError(() => forClients(serving, cause))),

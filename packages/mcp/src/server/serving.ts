@@ -54,7 +54,7 @@ export interface Served {
   readonly notify: (change: Change) => void;
 }
 
-/** The tools, or why there are none for now. */
+/** The tools, or why they are missing. */
 export type CurrentTools = readonly ToolEntry[] | Error;
 
 /** Makes the server of a connection or request. `onClosed` is called when it is closed. */
