@@ -57,7 +57,9 @@ export const planned = (
     const { refusal } = toolCall;
     const use = { index, toolCall, tool, extras: {}, repeats: 0 };
     if (refusal !== undefined) return { ...use, refusal };
-    const former = here.at(-1) ?? before.at(-1);
+    // Those of one message are no repetition: none had a result that the model could see.
+    const isFirst = here.every((use) => isSame(use.toolCall, toolCall));
+    const former = isFirst ? before.at(-1) : undefined;
     const isAgain = former !== undefined && isSame(former.toolCall, toolCall);
     const repeats = isAgain ? former.repeats + 1 : 0;
     if (tool === undefined) return { ...use, repeats };

@@ -211,13 +211,24 @@ describe('T15: the very same call', () => {
     ]);
   });
 
-  it('is one whatever the order of its keys, and within a batch', async () => {
-    const uses: Uses = [
-      ['look', { a: 1, b: [2] }],
-      ['look', { b: [2], a: 1 }],
-    ];
-    const { outputs: given } = await outputs([simple('look', () => 'same')], [uses]);
+  it('is one whatever the order of its keys', async () => {
+    const turns: Uses[] = [[['look', { a: 1, b: [2] }]], [['look', { b: [2], a: 1 }]]];
+    const { outputs: given } = await outputs([simple('look', () => 'same')], turns);
     expect(given.map((output) => output.includes('the same arguments'))).toEqual([false, true]);
+  });
+
+  it('is none within one message, which has seen no result: dice are rolled three times', async () => {
+    const roll = ['look', { sides: 6 }] as const;
+    const other = ['look', { sides: 8 }] as const;
+    const turns: Uses[] = [[roll, roll, roll], [roll], [other, roll], [other]];
+    const { outputs: given, warnings } = await outputs([simple('look', () => 'same')], turns);
+    expect(given.map((output) => /arguments (\d) times/.exec(output)?.[1])).toEqual([
+      ...[undefined, undefined, undefined],
+      '2',
+      ...[undefined, undefined],
+      undefined,
+    ]);
+    expect(warnings).toEqual([]);
   });
 
   const counted = (policy: ToolPolicy) => {
