@@ -149,6 +149,32 @@ describe('T20: a question of a server', () => {
     ]);
   });
 
+  it.each([
+    ['https://bank.example/login', 'https://bank.example/login'],
+    ['HTTP://BANK.example:80/a b', 'http://bank.example/a%20b'],
+    ['https://bank.example@evil.example/', undefined],
+    ['https://bank.example:443@evil.example/', undefined],
+    ['https://:word@evil.example/', undefined],
+    ['https://@evil.example/', 'https://evil.example/'],
+    ['javascript:alert(1)', undefined],
+    ['data:text/html,a', undefined],
+    ['file:///etc/passwd', undefined],
+    ['', undefined],
+  ])('for the page %s shows %s', async (address, expected) => {
+    const pages: string[] = [];
+    const params = { mode: 'url', message: 'Log in.', url: address, elicitationId: 'e' };
+    const { answers } = await asked([JSON.stringify({ method: 'elicitation/create', params })], {
+      onElicitUrl: ({ url }) => {
+        pages.push(url);
+        return of(true);
+      },
+    });
+    expect(pages).toEqual(expected === undefined ? [] : [expected]);
+    expect(answers).toMatchObject([
+      expected === undefined ? { error: {} } : { result: { action: 'accept' } },
+    ]);
+  });
+
   it('that is declined gets no defaults', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string', default: 'x' } } };
     const { answers } = await asked([JSON.stringify(form(schema))], {

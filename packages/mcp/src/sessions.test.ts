@@ -250,12 +250,14 @@ describe('T20: a session that the server has lost', () => {
     [409, /HTTP 409/],
     [429, /HTTP 429/],
     [502, /HTTP 502/],
-  ])('is not what %d means: the tool call fails once, the session stays', async (status, text) => {
+    [404, /HTTP 404. Method not found/, { error: { code: -32_601, message: 'Method not found' } }],
+  ])('is not what %d means: the tool call fails once, the session stays', async (...row) => {
+    const [status, text, body] = row as [number, RegExp, object?];
     let calls = 0;
     const url = await web({
       'tools/call': (message, _request, response) => {
         calls += 1;
-        if (calls === 1) send(response, status);
+        if (calls === 1) send(response, status, body && { id: message['id'], ...body });
         else answer(response, message, results['tools/call']?.(message));
       },
     });

@@ -225,6 +225,22 @@ describe.each([
     expect(store.calls).not.toContain('tasks/cancel');
   });
 
+  it.each([
+    [5, 'baked'],
+    [6, 'HTTP 503'],
+  ])('survives up to five failures in a row: %d', async (failures, output) => {
+    const store = await create();
+    let polls = 0;
+    store.other['tasks/get'] = (_message, _request, response) => {
+      polls += 1;
+      if (polls === failures) delete store.other['tasks/get'];
+      send(response, 503);
+    };
+    later(store, completed);
+    expect(await bake(held(store))).toContain(output);
+    expect(polls).toBe(failures);
+  });
+
   it('of a suspended call is cancelled by a message instead of its result', async () => {
     const store = await create();
     const model = scriptedModel([toolCall('web_bake')], [text('As you like.')]);

@@ -262,6 +262,20 @@ describe('T20: a page that a server requires first (-32042)', () => {
     expect(seen.calls).toBe(calls);
   });
 
+  it('of many: five are shown', async () => {
+    const { url, complete } = await requiring(Array.from({ length: 8 }, () => page));
+    let shown = 0;
+    const onElicitUrl = () => {
+      shown += 1;
+      setTimeout(complete, 20);
+      return timer(0).pipe(map(() => true));
+    };
+    const servers = mcp(at(url, {}, { onElicitUrl }));
+    open.push(servers.servers$.subscribe());
+    await ran([servers], [['web_use']]);
+    expect(shown).toBe(5);
+  });
+
   it('again and again: the tool call is repeated once', async () => {
     const { url, seen, complete } = await requiring([page], false);
     const onElicitUrl = () => {
