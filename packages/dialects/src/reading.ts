@@ -34,7 +34,7 @@ export type State = () => boolean;
 export const callInText =
   'It has a tool call within other text, so the call may be an example. Write only the call, or your answer without it.';
 
-/** What the states of a reader share. */
+/** The part of a reader that marks, calls and thoughts share. */
 export interface Reading {
   readonly init: ReaderInit;
   readonly cursor: Cursor;

@@ -73,6 +73,8 @@ describe('C7: the messages of vendors', () => {
   it.each([
     'The maximum tokens you requested exceeds the model limit of 32768',
     'Invalid max_tokens value, the valid range of max_tokens is [1, 8192]',
+    // docs.cohere.com/reference/errors
+    'too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.',
   ])('C7: "%s" is about the answer', (message) => {
     expect(failure('Acme', { status: 400, message }).code).toBe('invalidRequest');
   });

@@ -107,7 +107,8 @@ export const vendorErrors: readonly VendorError[] = [
   // Cohere, Mistral
   {
     kind: 'context',
-    pattern: /too many (input |prompt )?tokens\b(?!.{0,60}per (minute|min|day|hour|second))/i,
+    pattern:
+      /too many (input |prompt )?tokens\b(?!: max tokens)(?!.{0,60}per (minute|min|day|hour|second))/i,
   },
   // Groq, Cerebras
   { kind: 'context', pattern: /reduce the length of the (messages|input prompt)/i },

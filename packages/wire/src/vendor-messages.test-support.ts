@@ -184,11 +184,18 @@ export const vendorMessages: readonly VendorMessage[] = [
     source: `${github}/earendil-works/pi/issues/129`,
   },
   {
-    vendor: 'Cohere, Mistral',
+    vendor: 'Cohere',
     kind: 'context',
-    text: 'Too many tokens in the prompt: 9000 > 8192',
-    seen: 'before 2026-11',
-    source: 'not recorded',
+    text: 'too many tokens: total number of tokens (prompt and prediction) cannot exceed 2048 - received 6354. Try using a shorter prompt or a smaller max_tokens value.',
+    seen: '2022-11',
+    source: `${github}/cohere-ai/sandbox-topically/issues/4`,
+  },
+  {
+    vendor: 'Mistral',
+    kind: 'context',
+    text: 'Too many tokens in batch. Max is 16384 got 17555',
+    seen: '2024-05',
+    source: `${github}/aurelio-labs/semantic-router/issues/297`,
   },
   {
     vendor: 'Groq, Cerebras',
