@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { flatDialect } from '@millrace/core/text-tools';
 import { parseToolCalls } from './index.js';
 import { outcome, read } from './reading.test-support.js';
 import { tools } from './samples.test-support.js';
@@ -33,10 +34,23 @@ describe('P3: calls in JSON without marks, and in other tags', () => {
       `<${tag}>\n[${json}]\n</${tag}>`,
     ]),
     `<tool_call id="1">${json}</tool_call>`,
+    `<function_call id="1">${json}</function_call>`,
+    `<tool_use name="it">\n${json}\n</tool_use>`,
     `<tool_call type='function'>\n${json}\n</tool_call>`,
   ])('P3: runs %j', async (reply) => {
     for (const pieces of cuts(reply)) {
       expect(await ran(pieces)).toEqual({ calls: [name], text: undefined });
+    }
+  });
+
+  it('P3: a dialect reads JSON itself, with its thought', async () => {
+    const reply = `{"name": "${name}", "arguments": {"city": "Oslo"}, "thought": "I look."}`;
+    for (const pieces of cuts(reply)) {
+      const { chunks } = await read(
+        (model) => parseToolCalls(model, { dialect: flatDialect() }),
+        pieces,
+      );
+      expect(outcome(chunks)).toEqual({ thinking: 'I look.', calls: [[name, { city: 'Oslo' }]] });
     }
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from './corpus/sample.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import { createReader } from './reader.js';
-import { dialects, replied, textIn } from './reading.test-support.js';
+import { dialects, replied, request, textIn } from './reading.test-support.js';
 
 const names: readonly DialectName[] = ['action', 'flat', 'lines', 'steps'];
 const cuts = (reply: string): readonly (readonly string[])[] => [
@@ -25,6 +25,11 @@ const call = '{"tool": "search", "inputs": {"q": "cats"}}';
 const odd: Readonly<Record<string, string>> = {
   'a comment of Python': '{"tool": "search", # don\'t {\n "inputs": {"q": "cats"}}',
   'a comment of JavaScript': '{"tool": "search", // don\'t {\n "inputs": {"q": "cats"}}',
+  'brackets in a comment of Python': '{"tool": "search", # a }\n "inputs": {"q": "cats"}}',
+  'brackets in a comment of JavaScript': '{"tool": "search", // a }\n "inputs": {"q": "cats"}}',
+  'a key in two spellings': '{"tool": "search", "Tool": "now", "inputs": {"q": "cats"}}',
+  'the list of an API beside its call':
+    '{"tool": "search", "inputs": {"q": "cats"}, "tool_calls": [{"name": "now", "arguments": {}}]}',
   'trailing commas': '{"tool": "search", "inputs": {"q": "cats",},}',
   'Python literals': "{'tool': 'search', 'final_answer': None, 'inputs': {'q': 'cats'}}",
   'smart quotes': '{“tool”: “search”, “inputs”: {“q”: “cats”}}',
@@ -56,6 +61,28 @@ describe.each(names)('P3: odd spellings in the dialect %s', (dialect) => {
         said: '',
         isAsked: false,
       });
+    }
+  });
+
+  it.each(['Action: ', ''])(
+    'P3: the thought beside a list of an API, after "%s"',
+    async (label) => {
+      const { chunks } = await replied(dialects[dialect], [
+        `${label}{"thought": "I look.", "tool_calls": [{"name": "search", "arguments": {"q": "cats"}}]}`,
+      ]);
+      expect(textIn(chunks, 'thinking')).toBe('I look.');
+    },
+  );
+
+  it('P3: a name in another case that two tools have is none of them', async () => {
+    const tools = corpusTools.flatMap((tool) => [tool, { ...tool, name: tool.name.toUpperCase() }]);
+    for (const name of ['search', 'SEARCH', 'Search']) {
+      const reply = `Action: ${call.replace('search', name)}`;
+      const { chunks } = await replied(dialects[dialect], [reply], {
+        asked: { ...request, tools },
+      });
+      const [toolCall] = chunks.filter(({ type }) => type === 'toolCall');
+      expect(toolCall).toMatchObject({ name });
     }
   });
 
@@ -208,6 +235,41 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
     },
   );
 
+  it('P10: a long call that names a tool first is not shown', async () => {
+    const reply = `I look.\n{"tool": "search", "inputs": {"q": ${long}}}`;
+    for (const pieces of cuts(reply)) {
+      const { chunks } = await replied(dialects[dialect], pieces);
+      expect(textIn(chunks, 'text')).not.toContain('{');
+      expect(chunks.some(({ type }) => type === 'toolCall')).toBe(true);
+    }
+  });
+
+  it('P10: JSON that may be a call is held up to 1,024 characters', async () => {
+    const words = 'The mill grinds slowly, and it grinds fine. '.repeat(20);
+    const reply = `I look.\n{"inputs": {"q": "${words}"}, "tool": "search"}`;
+    for (const pieces of cuts(reply)) {
+      const { chunks } = await replied(dialects[dialect], pieces);
+      expect(chunks.some(({ type }) => type === 'restart')).toBe(false);
+      expect(textIn(chunks, 'text')).toBe('');
+    }
+  });
+
+  it('P10: JSON that may be a call is not shown if text cannot be taken back', () => {
+    const shown: string[] = [];
+    const reader = createReader({
+      dialect: dialects[dialect],
+      tools: corpusTools,
+      mayAct: true,
+      mayRetract: () => false,
+      emit: (chunk) => {
+        if (chunk.type === 'text') shown.push(chunk.text);
+      },
+    });
+    for (const piece of `I look.\n{"inputs": {"q": ${long}}, "tool": "search"}`) reader.push(piece);
+    reader.end();
+    expect(shown.join('')).not.toContain('{');
+  });
+
   it('P10: an answer with further labels of answers streams', async () => {
     const part = 'The mill grinds slowly, and it grinds fine. '.repeat(10).trim();
     const reply = `Final Answer: One.\n\nFinal Answer: two.\n${part}`;
@@ -215,6 +277,12 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
     for (const pieces of cuts(reply)) {
       expect((await outcome(dialect, pieces)).said).toBe(reply.replace('Final Answer: ', ''));
     }
+  });
+
+  it('P10: a further label ends what may repeat the answer', () => {
+    const part = 'The mill grinds slowly, and it grinds fine. '.repeat(10).trim();
+    const reply = `Final Answer: ${part}\n${part}\nFinal Answer: ${part}\nFinal Answer: ${part}`;
+    expect(longestHold(dialect, reply)).toBeLessThan(part.length + 80);
   });
 
   it('P10: an answer as the input of the final answer streams', () => {
