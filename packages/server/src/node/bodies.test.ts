@@ -37,6 +37,12 @@ const chatWith = (options: ChatServerOptions = {}) => {
   return { server, errors, listener: toNodeListener(server) };
 };
 
+/** Waits for something, but not for ever: a test that fails ends. */
+const until = async (isTrue: () => boolean): Promise<void> => {
+  for (let turn = 0; turn < 400 && !isTrue(); turn += 1) await wait(10);
+  expect(isTrue()).toBe(true);
+};
+
 const listening = async (listener: RequestListener): Promise<number> => {
   const server: Server = createServer(listener).listen(0, '127.0.0.1');
   closing.unshift(() => {
@@ -132,7 +138,7 @@ describe('X43: a server after something that follows the body', () => {
       socket.write(`${headOf(1_000)}{"id":`);
       await wait(50);
       socket.destroy();
-      while (errors.length === 0) await wait(10);
+      await until(() => errors.length > 0);
       expect(errors[0]).toContain('incomplete');
     }
   });
@@ -200,7 +206,7 @@ describe('X43: an answer before the end of its request', () => {
     socket.on('data', (piece) => (all += String(piece)));
     socket.write(`${headOf(2_000)}${'x'.repeat(2_000)}`);
     socket.write('GET /api/chat HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    while (!all.includes('{"chats":[]}')) await wait(10);
+    await until(() => all.includes('{"chats":[]}'));
     expect(all).toMatch(/^HTTP\/1.1 413 /u);
     socket.destroy();
   });

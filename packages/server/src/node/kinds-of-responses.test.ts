@@ -11,6 +11,12 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
+/** Waits for something, but not for ever: a test that fails ends. */
+const until = async (isTrue: () => boolean): Promise<void> => {
+  for (let turn = 0; turn < 400 && !isTrue(); turn += 1) await wait(10);
+  expect(isTrue()).toBe(true);
+};
+
 const listening = async (listener: RequestListener): Promise<number> => {
   const server = createServer(listener).listen(0, '127.0.0.1');
   closing.push(() => {
@@ -146,9 +152,9 @@ describe('X43: a response', () => {
     let all = '';
     socket.on('data', (piece) => (all += String(piece)));
     socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345');
-    while (!all.includes(long.slice(0, 1_000))) await wait(10);
+    await until(() => all.includes(long.slice(0, 1_000)));
     socket.write('67890');
-    while (!all.endsWith('0\r\n\r\n')) await wait(10);
+    await until(() => all.endsWith('0\r\n\r\n'));
     expect(all).toMatch(/^HTTP\/1.1 200 /u);
     socket.destroy();
   });
