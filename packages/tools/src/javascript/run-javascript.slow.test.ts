@@ -106,6 +106,10 @@ describe('run_javascript', () => {
       'console.log(1);\nnull.x',
       "1\n\nError: TypeError: cannot read property 'x' of null\n    at <eval> (code.js:2:5)",
     ],
+    [
+      'null.x; "a: string"',
+      "Error: TypeError: cannot read property 'x' of null\n    at <eval> (code.js:1:5)",
+    ],
     ['const = 5', 'Error: SyntaxError: variable name expected\n    at code.js:1:7'],
     ['await Promise.reject("a string")', 'Error: a string'],
     // This is an error at run time: the code must not run a second time as the body of a function.
