@@ -70,15 +70,19 @@ const scopeOf = (options: CallOptions): Omit<Scope, 'variables' | 'report'> => {
   }
   const { callId, sessionId = '', messages, metadata } = parent;
   const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
+  // What other agents have said since the question.
+  const isBeside = ({ id }: Message): boolean => id.startsWith(`given/${callId}/`);
   const input = messages.filter(isInput);
   return {
     sys: {
       query: input.map(textOf).join('\n'),
       sessionId,
-      history: messages.filter((message) => !isInput(message)).flatMap(toConversation),
+      history: messages
+        .filter((message) => !isInput(message) && !isBeside(message))
+        .flatMap(toConversation),
       metadata,
     },
-    input: input.flatMap(toConversation),
+    input: messages.filter((it) => isInput(it) || isBeside(it)).flatMap(toConversation),
     outputs: new Map(),
     items: new Map(),
     options,
@@ -94,8 +98,9 @@ const toConversation = (message: Message): readonly ConversationMessage[] => {
   const content = blocks.filter(isContent);
   if (content.length === 0) return [];
   if (message.role === 'assistant') return [{ role: 'assistant', content }];
-  const { role, name } = message;
-  return [{ role, content, ...(name !== undefined && { name }) }];
+  const { id, role, name } = message;
+  const beside = id.startsWith('given/') && { id };
+  return [{ role, content, ...beside, ...(name !== undefined && { name }) }];
 };
 
 const isContent = (block: AssistantBlock): block is ContentBlock =>

@@ -54,7 +54,13 @@ export interface Item {
 
 /** A message of the user or of the flow. */
 export type ConversationMessage =
-  | { readonly role: 'user'; readonly content: readonly ContentBlock[]; readonly name?: string }
+  | {
+      readonly role: 'user';
+      readonly content: readonly ContentBlock[];
+      readonly name?: string;
+      /** Of what other agents have said since the question. */
+      readonly id?: string;
+    }
   | { readonly role: 'assistant'; readonly content: readonly ContentBlock[] };
 
 /** The values of `{{sys.…}}`. */

@@ -1,4 +1,4 @@
-import { type Interceptor, MillraceError, textOf } from '@millrace/core';
+import { type Interceptor, MillraceError } from '@millrace/core';
 import { guardInput, normalizeText } from '@millrace/core/guards';
 import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from '@millrace/core/values';
 
@@ -38,10 +38,8 @@ export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Int
 };
 
 /** The user text and, for several messages, also joined without separators: splitting must not evade the guard. */
-const readingsOf = ({ text, input }: Parameters<Check>[0]): readonly string[] => {
-  const texts = input.filter(({ role }) => role === 'user').map(textOf);
-  return texts.length > 1 ? [text, texts.join('')] : texts;
-};
+const readingsOf = ({ text, input }: Parameters<Check>[0]): readonly string[] =>
+  input.length > 1 ? [text, text.replaceAll('\n\n', '')] : [text];
 
 const weightOf = (signals: readonly InjectionSignal[]): number =>
   signals.reduce((sum, { weight }) => sum + weight, 0);

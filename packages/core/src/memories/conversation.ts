@@ -33,8 +33,8 @@ import {
   isEarlier,
   readHistory,
   voices,
-  withBlocks,
 } from '../seams/input.js';
+import { withBlocks } from '../seams/given-message.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';

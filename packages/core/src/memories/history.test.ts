@@ -89,8 +89,12 @@ describe('history()', () => {
   });
 
   it.each<readonly [string, unknown, string]>([
-    ['a number', [5], 'it is neither a string, a content block nor a message'],
-    ['a function in a message', [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }], ''],
+    ['a number', [5], 'entry 1: it is neither a string, a content block nor a message'],
+    [
+      'a function in a message',
+      [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }],
+      'entry 1: ',
+    ],
   ])('I10: %s cannot be read', async (_what, said, why) => {
     const agent = createAgent({ model: scriptedModel([text('a')]) });
     const call = agent.call('?', { use: [history(said as never)] });

@@ -1,7 +1,7 @@
 import { catchError, concat, defer, EMPTY, tap } from 'rxjs';
 import { isMillraceError, misuse } from '../values/errors.js';
 import type { Message, ToolMessage, ToolResultBlock } from '../values/message.js';
-import { freezeMessage, textBlock } from '../values/message.js';
+import { freezeMessage, isBesideQuestion, textBlock } from '../values/message.js';
 import { costOf, factorFor, plainCounter, type TokenCounter, weigh } from './count-request.js';
 import { characterEnd, characterStart } from '../values/surrogates.js';
 import type { Model, ModelContext } from './model.js';
@@ -77,7 +77,7 @@ const costOfAll = (messages: readonly Message[], { counter, factor }: Scale): nu
 const tokensOf = (messages: readonly Message[], counter: TokenCounter): number =>
   costOfAll(messages, { counter, factor: 1 });
 
-/** Messages that may be omitted, in this order: the history by user turns, then all but the newest tool calls. */
+/** Messages that may be omitted, in this order: the history by user turns, then what others have said since the task and all but the newest tool calls. */
 const removableUnits = (
   messages: readonly Message[],
   task: number,
@@ -89,12 +89,15 @@ const removableUnits = (
     if (turn === undefined || message.role === 'user') turns.push([message]);
     else turn.push(message);
   }
-  const pairs = messages.flatMap((results, index) => {
+  const since = messages.flatMap((message, index): readonly Unit[] => {
     const asked = messages[index - 1];
-    const isPair = index > task && results.role === 'tool' && asked?.role === 'assistant';
-    return isPair && !isTask(asked) && !isTask(results) ? [[asked, results]] : [];
+    if (index < task || isTask(message)) return [];
+    if (message.role === 'user') return isBesideQuestion(message) ? [[message]] : [];
+    const isPair = message.role === 'tool' && asked?.role === 'assistant' && !isTask(asked);
+    return isPair ? [[asked, message]] : [];
   });
-  return [...turns, ...pairs.slice(0, -1)];
+  const newest = since.findLast(([, results]) => results !== undefined);
+  return [...turns, ...since.filter((unit) => unit !== newest)];
 };
 
 const firstOf = (units: readonly Unit[], tokens: number, scale: Scale): ReadonlySet<Message> => {

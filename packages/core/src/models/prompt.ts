@@ -1,5 +1,5 @@
 import type { Message, ToolMessage, ToolResultBlock, UserMessage } from '../values/message.js';
-import { frozen, textBlock } from '../values/message.js';
+import { frozen, isBesideQuestion, textBlock } from '../values/message.js';
 import type { JsonSchema } from '../values/schema.js';
 
 interface SystemParts {
@@ -91,7 +91,7 @@ export const taskOf = (
   }
   // Other messages with the id of the call are feedback.
   const asked = messages.findLast(
-    ({ role, id }) => role === 'user' && !id.startsWith(`${callId}/`),
+    (it) => it.role === 'user' && !it.id.startsWith(`${callId}/`) && !isBesideQuestion(it),
   );
   return (message) => message === asked || isFound(message);
 };

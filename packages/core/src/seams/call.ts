@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { ReportedPayload } from '../events.js';
 import type { Memory } from '../values/memory.js';
-import { type Message, textOf } from '../values/message.js';
+import { isBesideQuestion, type Message, textOf } from '../values/message.js';
 import type { Model } from '../models/model.js';
 import type { PreparedOptions } from './preparation.js';
 import type { Reply } from '../values/reply.js';
@@ -104,16 +104,16 @@ export const questionOf = ({
 }: Pick<Call, 'input' | 'history' | 'question'>): string => {
   if (question !== undefined) return question;
   const text = askedText(input);
-  const last = history.findLast(({ role }: Message) => role === 'user');
+  const last = history.findLast(isOfUser);
   return text === '' && last !== undefined ? textOf(last) : text;
 };
 
 /** The text of the user in an input. */
 export const askedText = (input: Call['input']): string =>
-  input
-    .filter(({ role }) => role === 'user')
-    .map(textOf)
-    .join('\n');
+  input.filter(isOfUser).map(textOf).join('\n');
+
+const isOfUser = (message: Message): boolean =>
+  message.role === 'user' && !isBesideQuestion(message);
 
 /** Information that a layer found for a call. */
 export interface Finding {

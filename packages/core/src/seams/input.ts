@@ -1,30 +1,27 @@
 import type { CallInfo } from '../values/reply.js';
 import { messageOf, MillraceError } from '../values/errors.js';
 import {
-  areBlocks,
-  areContentBlocks,
-  type AssistantMessage,
   type ContentBlock,
   freezeMessage,
+  isBesideQuestion,
   isContentBlock,
   type Message,
-  textBlock,
-  type ToolMessage,
   type ToolResultBlock,
   type UserMessage,
 } from '../values/message.js';
 import { isRecord } from '../values/json.js';
+import {
+  type Fault,
+  faultIn,
+  type GivenMessage,
+  isEmptyMessage,
+  isMessage,
+  withBlocks,
+} from './given-message.js';
 import { cell } from '../step.js';
 import { unpaired } from '../values/pairing.js';
 
-/** A message of a caller. The call assigns its id. */
-export type InputMessage =
-  Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
-
-/** A message of a caller whose content may be a string. */
-export type GivenMessage =
-  | InputMessage
-  | { readonly role: 'user' | 'assistant'; readonly content: string; readonly name?: string };
+export type { GivenMessage, InputMessage } from './given-message.js';
 
 /** Input of a call: a string, content blocks, a message, or a list of messages and strings. */
 export type Input =
@@ -42,7 +39,8 @@ export const questionStart = (messages: readonly unknown[]): number => {
 };
 
 const isOfUser = (part: unknown): boolean =>
-  typeof part === 'string' || (isRecord(part) && part['role'] === 'user');
+  typeof part === 'string' ||
+  (isRecord(part) && part['role'] === 'user' && !isBesideQuestion(part));
 
 /** Whether a message was before the question of its call. In a journal, the names of others are all that is left of their role. */
 export const isEarlier = ({ id }: { readonly id?: unknown }): boolean =>
@@ -65,15 +63,18 @@ interface Voices {
 
 /** Reads the input of a call: its question, with results for earlier tool calls, and the messages before it, which are history. */
 export const readAsked = (
-  input: unknown,
-  call: Pick<CallInfo, 'callId' | 'agent'> & Voices,
+  given: unknown,
+  call: Pick<CallInfo, 'callId' | 'agent' | 'parentId'> & Voices,
 ): { readonly input: readonly Message[]; readonly history: readonly Message[] } => {
-  const parts: readonly unknown[] = Array.isArray(input) ? input : [];
+  const own = `given/${call.callId}/`;
+  const input = withoutIds(given, (id) => call.parentId === undefined && !id.startsWith(own));
+  if (!Array.isArray(input)) return { input: readInput(input, call), history: [] };
+  const parts = readableEntries('input', input);
   // Results that only the question follows are for tools that wait.
   const first = parts.findIndex((part) => resultsIn(part) === undefined);
   const results = Math.max(0, first);
   const start = results + questionStart(parts.slice(results));
-  if (start === results) return { input: readInput(input, call), history: [] };
+  if (start === results) return { input: readInput(parts, call), history: [] };
   return {
     input: readInput(parts.slice(start), call),
     history: readHistory(parts.slice(0, start), call, 'input'),
@@ -94,8 +95,8 @@ export const readInput = (
   const asked = messages.findIndex(isOfUser);
   const read = messages.map((part, index) => {
     const message = toMessage('input', part, own);
-    // Tool calls after the question are no part of the task: of many, the oldest can be left out.
-    const isTask = message.role === 'user' || asked === -1 || index < asked;
+    // Tool calls and words of others after the question are no part of the task: the oldest can be left out.
+    const isTask = isOfUser(part) || asked === -1 || index < asked;
     return {
       ...message,
       id: `${isTask ? `${callId}/input` : `given/${callId}`}/${placeOf(index)}`,
@@ -111,7 +112,22 @@ export const readLateInput = (
   input: unknown,
   call: Pick<CallInfo, 'callId' | 'agent'>,
   place: string,
-): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
+): readonly UserMessage[] =>
+  readInput(
+    withoutIds(input, () => true),
+    call,
+    (index) => `${place}/${index}`,
+  ).map(fromUser);
+
+/** Only teams and journals know what is beside a question: guards of an agent in a team do not check it. */
+const withoutIds = (input: unknown, isForeign: (id: string) => boolean): unknown =>
+  Array.isArray(input)
+    ? input.map((part: unknown) =>
+        isRecord(part) && isBesideQuestion(part) && isForeign(String(part['id']))
+          ? { ...part, id: '' }
+          : part,
+      )
+    : input;
 
 const fromUser = (message: Message): UserMessage => {
   if (message.role === 'user') return message;
@@ -129,7 +145,7 @@ export const readHistory = (
 ): readonly Message[] => {
   if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
-  const parts = readableParts(history);
+  const parts = readableParts(what === 'input' ? history : readableEntries(what, history));
   const isOthers = (part: unknown): boolean =>
     !hasMembers && isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
   const isReadable = (part: unknown, index: number): boolean => {
@@ -168,21 +184,26 @@ const resultsIn = (part: unknown): readonly unknown[] | undefined =>
 
 type What = 'input' | 'history';
 
-/** Spells out a message whose content is a string. What is no message stays as it is. */
-export function withBlocks(part: GivenMessage | string): InputMessage;
-export function withBlocks(part: unknown): unknown;
-export function withBlocks(part: unknown): unknown {
-  if (typeof part === 'string') return { role: 'user', content: [textBlock(part)] };
-  if (!isRecord(part) || typeof part['content'] !== 'string' || part['content'] === '') return part;
-  return { ...part, content: [textBlock(part['content'])] };
-}
-
 const plainMessage = (what: What, part: unknown): Message => {
   if (isMessage(part)) return copy(what, part);
-  if (isRecord(part) && (part['role'] === 'system' || part['role'] === 'developer')) {
-    throw unreadable(what, `it has a message of the role '${part['role']}'`, ofSystem);
-  }
-  throw unreadable(what, 'it is neither a string, a content block nor a message');
+  throw faulty(what, '', faultIn(part));
+};
+
+const faulty = (what: What, where: string, fault: Fault | undefined): MillraceError =>
+  unreadable(what, `${where}${fault?.why ?? 'it is no message'}`, fault?.hint);
+
+/** The entries of a list without empty messages before the question, and answers. Throws `invalidRequest` for one that cannot be read, with its place. */
+const readableEntries = (what: What, entries: readonly unknown[]): readonly unknown[] => {
+  const last = entries.findLastIndex(isOfUser);
+  const isLeftOut = (entry: unknown, index: number): boolean =>
+    isEmptyMessage(entry) && (index < last || !isOfUser(entry));
+  const kept = entries.filter((entry, index) => !isLeftOut(entry, index));
+  if (kept.every(isContentBlock) && kept.length > 0) return kept;
+  entries.forEach((entry, index) => {
+    const fault = kept.length > 0 && isLeftOut(entry, index) ? undefined : faultIn(entry);
+    if (fault !== undefined) throw faulty(what, `entry ${index + 1}: `, fault);
+  });
+  return kept;
 };
 
 const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
@@ -215,28 +236,6 @@ const copy = (what: What, { role, content, ...rest }: Message): Message => {
   }
 };
 
-const isMessage = (value: unknown): value is Message =>
-  isRecord(value) &&
-  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
-  Array.isArray(value['content']) &&
-  value['content'].length > 0 &&
-  blocksOf[value['role'] === 'user' || value['role'] === 'tool' ? value['role'] : 'assistant'](
-    value['content'],
-  );
-
-const blocksOf = {
-  user: areContentBlocks,
-  assistant: areBlocks,
-  tool: (content: unknown): boolean => Array.isArray(content) && content.every(isResult),
-};
-
-const isResult = (block: unknown): block is ToolResultBlock =>
-  isRecord(block) &&
-  block['type'] === 'tool_result' &&
-  typeof block['toolCallId'] === 'string' &&
-  typeof block['isError'] === 'boolean' &&
-  areContentBlocks(block['content']);
-
 /** Copies the known fields of a result from outside. */
 const plainResult = ({ type, toolCallId, content, isError, details, from }: ToolResultBlock) => ({
   type,
@@ -259,8 +258,6 @@ const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
 
 const unreadable = (what: What, why: string, hint: string = hints[what]): MillraceError =>
   new MillraceError('invalidRequest', `The ${what} cannot be read: ${why}. ${hint}`);
-
-const ofSystem = "Pass its text as the 'instructions' of the agent.";
 
 const hints = {
   input:

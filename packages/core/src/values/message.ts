@@ -326,6 +326,10 @@ export const areBlocks = (value: unknown): value is readonly Block[] =>
   Array.isArray(value) &&
   value.every((it) => isBlock(it) && (isContentBlock(it) || !contentTypes.includes(it.type)));
 
+/** Whether a message came with a question and is no part of it: tool calls, and what other agents have said since. */
+export const isBesideQuestion = (message: object): boolean =>
+  'id' in message && typeof message.id === 'string' && message.id.startsWith('given/');
+
 export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
 
 /** Returns the joined text blocks of a message, a reply or a tool result. Messages within an answer are separated by a blank line. */

@@ -7,13 +7,13 @@ import type { InputMessage } from '../../seams/input.js';
 import type { Interceptor } from '../../seams/interceptor.js';
 import { prepare } from '../interceptors/prepare.js';
 import { isRecord } from '../../values/json.js';
-import { textOf } from '../../values/message.js';
+import { isBesideQuestion, textOf } from '../../values/message.js';
 import { checkOptions, isFlag, isText, type Rule } from '../../values/options.js';
 import { given$ } from '../../tools/tool.js';
 import { verdict as ends } from '../../flow/stage.js';
 
 export interface GuardedInput {
-  /** Text of all user messages, separated by blank lines. */
+  /** Text of all user messages, separated by blank lines. In a team, without what other agents have said since. */
   readonly text: string;
   readonly input: readonly InputMessage[];
   readonly call: CallInfo;
@@ -56,7 +56,9 @@ export const guardInput = (
   const { name = 'guardInput', userMessage, history = false } = options;
   const guard = { name, userMessage };
   const passed$ = (input: readonly InputMessage[], call: CallInfo, what: string) =>
-    decision$(() => check(Object.freeze({ text: textsOf(input).join('\n\n'), input, call }))).pipe(
+    decision$(() =>
+      check(Object.freeze({ text: textsOf({ input, call }).join('\n\n'), input, call })),
+    ).pipe(
       catchError((cause: unknown) => throwError(() => failedCheck(guard, cause, what))),
       map((decision) => {
         if (!decision.allowed) throw rejection(guard, decision, what);
@@ -102,15 +104,15 @@ export const inputGuardRules: Readonly<Record<keyof InputGuardOptions, Rule>> = 
   history: isFlag,
 };
 
-const textsOf = (input: readonly InputMessage[]): readonly string[] =>
-  input.filter(({ role }) => role === 'user').map(textOf);
+/** In a team, what other agents have said since is no part of the question. */
+const textsOf = ({ input, call }: Pick<GuardedInput, 'input' | 'call'>): readonly string[] =>
+  input
+    .filter((it) => it.role === 'user' && (call.parentId === undefined || !isBesideQuestion(it)))
+    .map(textOf);
 
 /** The user text and, for several messages, also joined without separators: splitting must not evade a guard. */
-export const readingsOf = ({
-  text,
-  input,
-}: Pick<GuardedInput, 'text' | 'input'>): readonly string[] => {
-  const texts = textsOf(input);
+export const readingsOf = ({ text, ...asked }: GuardedInput): readonly string[] => {
+  const texts = textsOf(asked);
   return texts.length > 1 ? [text, texts.join('')] : texts;
 };
 

@@ -1,6 +1,6 @@
 import { catchError, concatMap, defer, map, type Observable, of, tap } from 'rxjs';
 import { entry } from '../../memories/transcript.js';
-import { type Message, textOf } from '../../values/message.js';
+import { isBesideQuestion, type Message, textOf } from '../../values/message.js';
 import type { CallInfo, EndReason, Reply, ToolRun } from '../../values/reply.js';
 import type { EndedRun } from '../../run.js';
 import { completeTaskName } from '../planning/synthesize.js';
@@ -98,7 +98,9 @@ const questionIn = ({ callId }: CallInfo, messages: readonly Message[]): string 
   const latest = own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
   const text = latest.map(textOf).join('\n');
   if (text.trim() !== '') return text;
-  const earlier = messages.findLast((message) => message.role === 'user' && !isOwn(message));
+  const earlier = messages.findLast(
+    (message) => message.role === 'user' && !isOwn(message) && !isBesideQuestion(message),
+  );
   return earlier === undefined ? '' : textOf(earlier);
 };
 

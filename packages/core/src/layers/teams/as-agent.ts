@@ -206,7 +206,8 @@ const waitingStep = (call: Call, run: OpenRun, { above, call: { callId }, local 
   const at = run.messages.findIndex(({ id }) => id === toolCallId);
   const earlier = run.messages.slice(0, at).map((message) => renamed(message, former, callId));
   const messages = earlier.filter(isMessage);
-  const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
+  const isInput = ({ id }: Message): boolean =>
+    id.startsWith(`${callId}/input/`) || id.startsWith(`given/${former}/`);
   const history = messages.filter((message) => !isInput(message));
   const own = { ...call, input: messages.filter(isInput), history };
   return { toolCallId, run: { ...run, messages }, call: own };

@@ -5,7 +5,7 @@ import { cell, toolResultOf } from '../../step.js';
 import { outcome } from '../../run.js';
 import type { ToolContext } from '../../tools/types.js';
 import type { Message } from '../../values/message.js';
-import type { Reply, ToolRun } from '../../values/reply.js';
+import type { ToolRun } from '../../values/reply.js';
 import { toToolRun } from '../../values/tool-output.js';
 
 /** The id of the step in which an agent made of steps makes its calls. */
@@ -41,7 +41,7 @@ export const memberRuns: Layer = trusted({
     return next(call).pipe(
       tap((reply) => {
         member.replied = reply.toolCalls;
-        member.messages = messagesBetween(context, reply);
+        member.messages = messagesBetween(context);
       }),
     );
   },
@@ -58,13 +58,12 @@ export const memberRuns: Layer = trusted({
   },
 });
 
-const messagesBetween = (
-  { call: { callId }, local }: Pick<LayerContext, 'call' | 'local'>,
-  reply: Reply,
-): readonly Message[] =>
+const messagesBetween = ({
+  call: { callId },
+  local,
+}: Pick<LayerContext, 'call' | 'local'>): readonly Message[] =>
   (local(outcome).run?.messages ?? []).filter(
-    ({ id }) =>
-      id.startsWith(`${callId}/`) && id !== reply.id && !isAsked.test(id.slice(callId.length)),
+    ({ id }) => id.startsWith(`${callId}/`) && !isAsked.test(id.slice(callId.length)),
   );
 
 /** Messages that steer a call have longer ids. */
