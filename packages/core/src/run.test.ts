@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, textBlock } from './values/message.js';
-import { append, assertPaired, open, unanswered } from './run.js';
+import { append, assertPaired, startRun, unanswered } from './run.js';
 import { unpaired } from './values/pairing.js';
 
 const user: Message = { id: 'u', role: 'user', content: [textBlock('?')] };
@@ -42,13 +42,13 @@ describe('a run', () => {
   });
 
   it('knows the message whose tools are not answered', () => {
-    const run = append(open([], [user]), asks('1'));
+    const run = append(startRun([], [user]), asks('1'));
     expect(unanswered(run)?.id).toBe('a');
     expect(unanswered(append(run, answers('1')))).toBeUndefined();
   });
 
   it('X19: holds frozen messages', () => {
-    const { messages } = append(open([], [structuredClone(user)]), asks('1'));
+    const { messages } = append(startRun([], [structuredClone(user)]), asks('1'));
     expect(Object.isFrozen(messages)).toBe(true);
     expect(messages.every((message) => Object.isFrozen(message.content[0]))).toBe(true);
   });

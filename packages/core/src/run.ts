@@ -21,7 +21,7 @@ import {
 } from './values/message.js';
 import { cell, type Locals } from './step.js';
 import { unpaired } from './values/pairing.js';
-import type { Use } from './tools/batch.js';
+import type { AskedCall } from './tools/batch.js';
 import type { Extras } from './values/tool-output.js';
 import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
 
@@ -37,7 +37,7 @@ interface RunState {
   readonly usageByPhase: UsageByPhase;
   readonly toolRuns: readonly ToolRun[];
   /** The tool calls as the model asked for them; `toolRuns` has them as they ran. */
-  readonly uses: readonly Use[];
+  readonly uses: readonly AskedCall[];
   /** The number of tools that ran, without refused tool calls. */
   readonly executed: number;
   /** Values that tools pass to later tools, and none has taken yet. Never stored. */
@@ -89,7 +89,7 @@ export interface EndedRun extends RunState {
 export type Run = OpenRun | EndedRun;
 
 /** Starts a run with the history, including results that arrived since, and the input. */
-export const open = (
+export const startRun = (
   history: readonly Message[],
   input: readonly Message[],
   { late = [], injected = nothingInjected, notes = {}, spent = {} }: Brought = {},

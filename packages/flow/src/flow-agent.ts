@@ -70,7 +70,7 @@ const scopeOf = (options: CallOptions): Omit<Scope, 'variables' | 'report'> => {
   }
   const { callId, sessionId = '', messages, metadata } = parent;
   const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
-  // What other agents have said since the question.
+  // The words of other agents since the question.
   const isBeside = ({ id }: Message): boolean => id.startsWith(`given/${callId}/`);
   const input = messages.filter(isInput);
   return {

@@ -23,7 +23,7 @@ import { createToolContext } from '../seams/tool-context.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import { answerForm, type Call } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
-import { end, hasEnded, open, outcome, progress } from '../run.js';
+import { end, hasEnded, startRun, outcome, progress } from '../run.js';
 import { cell, recorded } from '../step.js';
 import {
   activateOnly,
@@ -39,14 +39,14 @@ export const runLoop =
   (context: CallContext): Answer =>
   (call) =>
     made$(() => {
-      const run = begin(call, context);
-      const own = contextOf(call, context);
+      const run = runOfCall(call, context);
+      const own = phaseContext(call, context);
       const known = context.local(toolCallIds);
       toolCallIdsOf(run.messages).forEach((id) => known.add(id));
       return of(run).pipe(
         context.local(firstPhase).create?.(own, call) ?? identity,
         loop(own, call, turnThrough(context.layers, nativePhases)),
-        thenMap((ended) => concluded(ended, call, context)),
+        thenMap((ended) => concludeRun(ended, call, context)),
       );
     });
 
@@ -66,13 +66,13 @@ export const answerWith = (
     const { run: latest } = context.local(progress);
     const run =
       latest === undefined || hasEnded(latest)
-        ? begin(call, context)
+        ? runOfCall(call, context)
         : { ...latest, iteration: context.hooks.iteration() };
     if (hasEnded(run)) return of(run);
     if (context.interruption.current !== undefined) return of(endInterrupted(run, context));
     const ended = end(run, 'answer', assistantMessage(context.call, 'answer', answer));
     return withOutput$(ended, context, 'The answer of a layer');
-  }).pipe(map((ended) => concluded(ended, call, context)));
+  }).pipe(map((ended) => concludeRun(ended, call, context)));
 
 /** Reads the output of an answer that no model can correct. Errors with `invalidResponse` if it is invalid. */
 export const withOutput$ = (
@@ -93,19 +93,19 @@ export const withOutput$ = (
 };
 
 /** Starts the run of a call, and reports findings. The run of a vetoed or interrupted call has ended. */
-export const begin = (
+export const runOfCall = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption'>,
 ): Run => {
   const { found, history, input, late, notes, spent } = call;
   for (const { event } of Object.values(found)) if (event) context.hooks.report(0, event);
   const injected = injectedBy(call, context);
-  const run = open(history, input, { late, injected, notes, spent });
+  const run = startRun(history, input, { late, injected, notes, spent });
   if (call.status === 'vetoed') return endStopped(run, context);
   return call.status === 'interrupted' ? endInterrupted(run, context) : run;
 };
 
-export const concluded = (
+export const concludeRun = (
   run: EndedRun,
   call: Pick<Call, 'createdAt' | 'found'>,
   context: Pick<LayerContext, 'interruption' | 'local' | 'scheduler'>,
@@ -148,7 +148,7 @@ const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>
   return { recalled: [], context: [...recalled, ...context] };
 };
 
-const contextOf = (call: Call, context: CallContext): Context => {
+const phaseContext = (call: Call, context: CallContext): Context => {
   const { call: info, hooks } = context;
   const { model: plain, toolkit: tools, options, memory, instructions } = call;
   const shown = createView(tools, call.hidden);

@@ -102,15 +102,15 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     let nothing: MillraceError | undefined;
     const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
       hasBegun = true;
-      return seen$(setup.options, context, replied$, view);
+      return observedCall$(setup.options, context, replied$, view);
     };
-    if (!context.layers.some(({ open }) => open)) return run$(answered$(setup, context));
+    if (!context.layers.some(({ open }) => open)) return run$(replyThroughLayers$(setup, context));
     const begun$ = defer(() => {
-      if (hasBegun) throw misopened();
-      return run$(answered$(setup, context));
+      if (hasBegun) throw openFault();
+      return run$(replyThroughLayers$(setup, context));
     });
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
-      throwIfEmpty(() => (nothing = misopened())),
+      throwIfEmpty(() => (nothing = openFault())),
       // Observers of the agent also see calls that could not start.
       catchError((cause: unknown) => {
         // A sub-agent that waits emits no reply.
@@ -125,10 +125,10 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     );
   });
 
-const misopened = (): MillraceError =>
+const openFault = (): MillraceError =>
   new MillraceError('invalidState', "A layer's 'open' must subscribe once.");
 
-const seen$ = <Seen>(
+const observedCall$ = <Seen>(
   options: CallOptions,
   context: CallContext,
   replied$: Observable<Reply>,
@@ -196,7 +196,7 @@ const seen$ = <Seen>(
   );
 };
 
-const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
+const replyThroughLayers$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   made$(() => {
     const { call, layers, local, scheduler } = context;
     const own = setup.answer(context);

@@ -9,14 +9,14 @@ interface Scope {
   ): void;
 }
 
-type Hooks = Readonly<{ AsyncResource?: new (type: string) => Scope }>;
+type AsyncHooks = Readonly<{ AsyncResource?: new (type: string) => Scope }>;
 
 interface Platform {
-  readonly process?: { readonly getBuiltinModule?: (id: string) => Hooks | undefined };
+  readonly process?: { readonly getBuiltinModule?: (id: string) => AsyncHooks | undefined };
 }
 
 /** Asked for, not imported, and without the prefix `node:`, which bundlers and checks of bundles for browsers look for. */
-const resourceOf = ({ process }: Platform): Hooks['AsyncResource'] =>
+const resourceOf = ({ process }: Platform): AsyncHooks['AsyncResource'] =>
   process?.getBuiltinModule?.('async_hooks')?.AsyncResource;
 
 /** Undefined on platforms without `AsyncLocalStorage`. */

@@ -4,7 +4,7 @@ import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js
 import { isRecord } from '../values/json.js';
 import { eventPart, unwritable } from '../values/plain-json.js';
 import type { ModelAnswer } from '../phases/ask.js';
-import type { Authorization } from '../phases/authorize-tool-call.js';
+import type { ToolDecision } from '../phases/authorize-tool-call.js';
 import type { ToolCallResult } from '../phases/tool-call.js';
 import type { Step, StepForm } from '../step.js';
 import type { Reply } from '../values/reply.js';
@@ -138,7 +138,7 @@ const modelForm: StepForm<ModelAnswer> = {
     }),
 };
 
-const decisionForm: StepForm<Authorization> = {
+const decisionForm: StepForm<ToolDecision> = {
   write: ({ value: _, ...decision }) => decision,
   isWritten: (written) =>
     hasFields(written, {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { of } from 'rxjs';
 import { inProcessMemory } from './in-process-memory.js';
 import { storeMemory } from '../phases/limit.js';
-import { append, compact, open } from '../run.js';
+import { append, compact, startRun } from '../run.js';
 import {
   add,
   answer,
@@ -20,7 +20,7 @@ describe('compact', () => {
   const recap = user('b/recap/1');
 
   it('L6: replaces the first messages, and takes those instead for stored', () => {
-    const run = open(history, [user('b/input/0')]);
+    const run = startRun(history, [user('b/input/0')]);
     const shorter = compact(run, 3, recap);
     expect(idsOf(shorter.messages)).toEqual(['b/recap/1', 'a/2', 'b/input/0']);
     expect(shorter.stored).toBe(2);
@@ -30,7 +30,7 @@ describe('compact', () => {
   });
 
   it.each([5, -1, 1.5, NaN])('L6: refuses to replace %d of 4 stored messages', (count) => {
-    const run = open(history, [user('b/input/0')]);
+    const run = startRun(history, [user('b/input/0')]);
     expect(() => compact(run, count, recap)).toThrow(
       /can replace up to 4 messages, those that memory has/,
     );
@@ -44,7 +44,7 @@ describe('compact', () => {
         const stores = [true, false].map((isCompacted) => {
           const inner = inProcessMemory()('s');
           add(inner, ...before);
-          const begun = open(held(inner), [user('z/input/0')]);
+          const begun = startRun(held(inner), [user('z/input/0')]);
           const run = isCompacted
             ? compact(begun, Math.min(count, begun.stored), ...others)
             : begun;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { append, compact, open } from '../run.js';
+import { append, compact, startRun } from '../run.js';
 import { unpaired } from '../values/pairing.js';
 import { withResults } from './suspend.js';
 import {
@@ -24,14 +24,14 @@ const history = ['a', 'b', 'c'].flatMap((it) => [
 
 describe('compactable', () => {
   it('G2: before the first request, the older turns are old', () => {
-    const old = compactable(open(history, [user('z/input/0')]), call, 2);
+    const old = compactable(startRun(history, [user('z/input/0')]), call, 2);
     expect(idsOf(old.messages)).toEqual(['a/input/0', 'a/1', 'a/1/results', 'a/2']);
     expect(old).toMatchObject({ upTo: 4, kept: [], recap: undefined });
   });
 
   it('G2: later, the tools of the call count as turns, and what it was asked stays', () => {
     const begun = append(
-      open(history.slice(0, 4), [user('z/input/0')]),
+      startRun(history.slice(0, 4), [user('z/input/0')]),
       ...exchange('z/1'),
       user('z/input/s0/0'),
       ...exchange('z/2'),
@@ -50,7 +50,7 @@ describe('compactable', () => {
   });
 
   it('I8: what memory does not have is not old', () => {
-    const run = append(open([], [user('z/input/0')]), ...exchange('z/1'), ...exchange('z/2'));
+    const run = append(startRun([], [user('z/input/0')]), ...exchange('z/1'), ...exchange('z/2'));
     expect(compactable(run, call, 1)).toMatchObject({ messages: [], upTo: 0 });
     expect(idsOf(compactable({ ...run, stored: 3 }, call, 1).messages)).toEqual([
       'z/1',
@@ -60,7 +60,7 @@ describe('compactable', () => {
   });
 
   it('I15: a call that only brings results keeps what was asked last', () => {
-    const run = append(open(history, []), ...exchange('z/1'), ...exchange('z/2'));
+    const run = append(startRun(history, []), ...exchange('z/1'), ...exchange('z/2'));
     const old = compactable({ ...run, stored: run.messages.length }, call, 1);
     expect(idsOf(old.kept)).toEqual(['c/input/0']);
     expect(idsOf(old.messages)).toContain('c/1');
@@ -73,7 +73,7 @@ describe('compactable', () => {
       answer('z/input/3'),
       user('z/input/4'),
     ];
-    const run = append(open(history, asked), ...exchange('z/1'), ...exchange('z/2'));
+    const run = append(startRun(history, asked), ...exchange('z/1'), ...exchange('z/2'));
     const old = compactable({ ...run, stored: run.messages.length }, call, 1);
     expect(idsOf(old.kept)).toEqual(idsOf(asked));
     expect(idsOf(old.messages)).toEqual([...idsOf(history), 'z/1', 'z/1/results']);
@@ -89,7 +89,7 @@ describe('compactable', () => {
         fc.integer({ min: 1, max: 4 }),
         fc.nat(60),
         (turns, steps, keep, stored) => {
-          const begun = open(withResults(appendsOf(turns).flat()), [user('z/input/0')]);
+          const begun = startRun(withResults(appendsOf(turns).flat()), [user('z/input/0')]);
           const run = append(
             begun,
             ...steps.flatMap((steered, at) => [

@@ -31,7 +31,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../values/options.js';
-import { open } from '../run.js';
+import { startRun } from '../run.js';
 import { noUsage } from '../values/usage.js';
 import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
 import { checkInner, shownBy, truncated } from './window-memory.js';
@@ -154,7 +154,7 @@ const maker = ({
     defer(() => {
       const context = standAlone(sessionId, readied, scheduler);
       const position = `summary/${messages.at(-1)?.id ?? ''}`;
-      return askSummary$(context, open([], []), position, { ...order, former, messages });
+      return askSummary$(context, startRun([], []), position, { ...order, former, messages });
     }).pipe(
       deadline(timeoutMs, scheduler, 'The summary', 'timeoutMs'),
       catchError((error: unknown) => of(failed(messageOf(error)))),

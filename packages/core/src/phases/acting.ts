@@ -18,8 +18,8 @@ import {
 } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
 import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
-import { assistantMessage, withoutToolCalls } from './limit.js';
-import { type Planned, planned, type Use } from '../tools/batch.js';
+import { assistantMessage, textOnly } from './limit.js';
+import { type PlannedCall, planBatch, type AskedCall } from '../tools/batch.js';
 import { type Extras, toToolRun } from '../values/tool-output.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { isRecord } from '../values/json.js';
@@ -45,7 +45,7 @@ export const acting = (context: Needs): Phase =>
     const latest = context.local(progress);
     latest.acting = { message, results: [] };
     const toolCalls = toolCallsOf(message).map((toolCall) => readable(toolCall, run, context));
-    const { uses, extras, isLimited } = planned(run, toolCalls, context.toolkit, maxToolCalls);
+    const { uses, extras, isLimited } = planBatch(run, toolCalls, context.toolkit, maxToolCalls);
     if (isLimited) {
       const warning = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
@@ -72,8 +72,8 @@ export const acting = (context: Needs): Phase =>
   });
 
 const allOf$ = (
-  batches: readonly (readonly Planned[])[],
-  act: (use: Planned) => Observable<ToolCallResult>,
+  batches: readonly (readonly PlannedCall[])[],
+  act: (use: PlannedCall) => Observable<ToolCallResult>,
   parallel: number,
 ): Observable<ToolCallResult[]> =>
   concat(...batches.map((batch) => from(batch).pipe(mergeMap(act, parallel)))).pipe(toArray());
@@ -99,8 +99,8 @@ const readable = (given: ToolCallBlock, run: OpenRun, context: Needs): ToolCallB
 };
 
 /** Groups tool calls that run in parallel: neighbours, unless one is exclusive. Skips those that reuse a result. */
-const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] => {
-  const batches: Planned[][] = [];
+const batchesOf = (uses: readonly PlannedCall[]): readonly (readonly PlannedCall[])[] => {
+  const batches: PlannedCall[][] = [];
   let together = false;
   for (const use of uses) {
     if (use.sameAs !== undefined) continue;
@@ -129,13 +129,13 @@ const resultOf = (
 const settle = (
   run: OpenRun,
   message: AssistantMessage,
-  uses: readonly Planned[],
+  uses: readonly PlannedCall[],
   given: readonly ToolCallResult[],
   extras: Extras,
   { call, hooks, interruption, memory }: Needs,
 ): Run => {
   const isCut = interruption.current !== undefined;
-  const results = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
+  const results = isCut ? given.map((it) => ({ ...it, result: asInterrupted(it.result) })) : given;
   const toolCalls = new Map(results.map(({ toolCall }) => [toolCall.id, toolCall]));
   const content = message.content.map((block) =>
     block.type === 'tool_call' ? (toolCalls.get(block.id) ?? block) : block,
@@ -170,7 +170,7 @@ const settle = (
   if (!run.stopping && !results.some(({ stop }) => stop)) return answered;
   return textOf(message) === ''
     ? end(answered, 'stopped', assistantMessage(call, `${run.iteration}/stopped`, 'Stopped.'))
-    : end(answered, 'stopped', withoutToolCalls(message));
+    : end(answered, 'stopped', textOnly(message));
 };
 
 export const suspensionsOf = ({
@@ -186,8 +186,8 @@ const sourceOf = (from: unknown): ResultSource => (from === 'client' ? from : 'p
 
 const useOf = (
   { toolCall, result, failed, executed, extras }: ToolCallResult,
-  plan: Planned | undefined,
-): Use | undefined => {
+  plan: PlannedCall | undefined,
+): AskedCall | undefined => {
   if (plan === undefined) return undefined;
   const isWhole = executed && !result.isError && result.suspended === undefined;
   const isItself = toolCall.name === plan.toolCall.name && Object.keys(extras).length === 0;
@@ -200,7 +200,7 @@ const useOf = (
   };
 };
 
-const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
+const asInterrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
   suspended === undefined
     ? result
     : { ...result, content: [textBlock('Interrupted before its result arrived.')], isError: true };

@@ -45,7 +45,7 @@ export type ModelAnswer =
 type Before = Extract<ModifiablePayload, BeforeModel>;
 type After = Extract<ModifiablePayload, AfterModel>;
 
-export interface Stage {
+export interface RequestEvents {
   readonly before: (request: BeforeModel) => Before;
   readonly chunk: Chunk;
   readonly after: (answered: AfterModel, wish: Directive) => After;
@@ -77,12 +77,12 @@ export const toolCallIds = cell('call', () => new Set<string>());
 export const ask$ = (
   context: Needs & Pick<Context, 'perform'>,
   run: Pick<OpenRun, 'iteration'>,
-  stage: Stage,
+  stage: RequestEvents,
   position: string,
   request: ModelRequest,
 ): Observable<ModelAnswer> => {
   const known = context.local(toolCallIds);
-  const { run$, cut$ } = asking(context, run, stage, position, request);
+  const { run$, cut$ } = modelStep(context, run, stage, position, request);
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
@@ -102,20 +102,20 @@ const ownMessage = (response: ModelAnswer, { callId }: CallInfo, position: strin
     : { ...response, message: { ...message, id: `${callId}/${position}` } };
 };
 
-export interface Asking {
+export interface ModelStep {
   /** Asks the model, with interceptors before and after. */
   readonly run$: (attempt: number) => Observable<ModelAnswer>;
   readonly cut$: (why: Pick<Cut, 'message'>) => Observable<ModelAnswer>;
 }
 
 /** Prepares the request for one message. The only place that asks a model. */
-export const asking = (
+export const modelStep = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
-  stage: Stage,
+  stage: RequestEvents,
   position: string,
   { messages, ...options }: ModelRequest,
-): Asking => {
+): ModelStep => {
   const { call, hooks } = context;
   const known = context.local(toolCallIds);
   let builder: MessageBuilder | undefined;

@@ -8,7 +8,7 @@ import type { EachHook } from '../seams/hooks.js';
 import type { CostBelow } from '../seams/spending.js';
 import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import { cell } from '../step.js';
-import type { Planned } from '../tools/batch.js';
+import type { PlannedCall } from '../tools/batch.js';
 import type { CheckedUse, Decider, PendingUse, ReadyUse } from '../tools/types.js';
 import { isFatal, misuse } from '../values/errors.js';
 import { canonicalJson, isRecord, isTooDeep, parsedJson } from '../values/json.js';
@@ -22,7 +22,7 @@ type Needs = Pick<
   'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'local' | 'toolContext'
 >;
 
-export interface Authorization extends CostBelow {
+export interface ToolDecision extends CostBelow {
   /** The tool call with the edits of its deciders. */
   readonly toolCall: ToolCallBlock;
   /** The result, if the tool does not run. */
@@ -44,7 +44,7 @@ export interface DecisionBy {
 }
 
 /** A tool call that is answered without running, and has not failed. */
-export const answered = (toolCall: ToolCallBlock, answer: ToolOutput): Authorization => ({
+export const answered = (toolCall: ToolCallBlock, answer: ToolOutput): ToolDecision => ({
   toolCall,
   answer,
   failed: false,
@@ -112,9 +112,9 @@ const maxEdits = 8;
 export const authorization$ = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
+  plan: PlannedCall,
   deciding: Deciding,
-): Observable<Authorization> =>
+): Observable<ToolDecision> =>
   made$(() => {
     const { hooks, toolkit, local } = context;
     const { onInput } = deciding;
@@ -146,7 +146,7 @@ export const authorization$ = (
     );
   });
 
-const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<Authorization> => {
+const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<ToolDecision> => {
   const walk = begun(toolCall);
   return made$(() => validation.ask$(walk)).pipe(
     thenMap((decided) =>
@@ -186,7 +186,7 @@ const walked$ = (
 
 const agrees = ({ toolCall, decisions }: Walk, { of: decider }: Member): boolean => {
   const last = decisions.findLast((decision) => decision.of === decider);
-  return last !== undefined && isSameInput(last.put, toolCall);
+  return last !== undefined && hasSameInput(last.put, toolCall);
 };
 
 const stepOn = (walk: Walk, { name, of: decider }: Member, decided: Decided): Walk => {
@@ -215,7 +215,7 @@ const unsettled = (walk: Walk): Refusal => {
 const toAuthorization = (
   { walk: { toolCall, checked, decisions }, refused }: Ended,
   cost: CostBelow,
-): Authorization => ({
+): ToolDecision => ({
   toolCall,
   failed: refused?.failed === true,
   ...cost,
@@ -227,7 +227,7 @@ const toAuthorization = (
 
 // ---------------------------------------------------------------- deciders
 
-const isSameInput = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
+const hasSameInput = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
   one === other || inputOf(one) === inputOf(other);
 
 /** The input that deciders agree to: the name and the arguments, before the program adds values. */
@@ -238,7 +238,7 @@ const inputOf = ({ name, input, invalidInput }: ToolCallBlock): string =>
 const editOf = (toolCall: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
   if (given === toolCall) return toolCall;
   if (isTooDeep(given.input)) throw misuse('An edited input must be up to 100 levels deep.');
-  if (isSameInput(given, toolCall)) return toolCall;
+  if (hasSameInput(given, toolCall)) return toolCall;
   const input = parsedJson(JSON.stringify(given.input));
   return frozen({ ...given, id: toolCall.id, input: isRecord(input) ? input : {} });
 };
@@ -277,7 +277,7 @@ const editedBy = (name: string, toolCall: ToolCallBlock, given: ToolCallBlock): 
 const validating = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
+  plan: PlannedCall,
   { announce, refused }: Deciding,
 ): Member => ({
   name: 'validation',
@@ -301,7 +301,7 @@ const validating = (
         reportRepair(context, run, toolCall, checked.toolCall);
         return { toolCall: editOf(toolCall, checked.toolCall), checked };
       }),
-      recovering<Decided>(failing(context, run, toolCall)),
+      recovering<Decided>(refusingOnError(context, run, toolCall)),
     );
   },
 });
@@ -316,7 +316,7 @@ const removed = ({ name }: ToolCallBlock): Refusal => ({
   failed: true,
 });
 
-const failing =
+const refusingOnError =
   (context: Pick<Context, 'hooks'>, run: OpenRun, { name }: ToolCallBlock) =>
   (error: unknown): Refusal => {
     if (isFatal(error)) throw error;
@@ -324,7 +324,7 @@ const failing =
   };
 
 /** The approvers of a decision share a tool context, whose signal aborts if the decision is cut. */
-const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
+const createApproving = (context: Needs, run: OpenRun, plan: PlannedCall) => {
   const { hooks, toolkit, local } = context;
   const abort = new LazyAbort();
   const stepId = `${run.iteration}/${plan.index}/intent`;
@@ -351,11 +351,11 @@ const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
             ? { toolCall: editOf(toolCall, decided.toolCall) }
             : no(decided),
         ),
-        recovering<Decided>(failing(context, run, toolCall)),
+        recovering<Decided>(refusingOnError(context, run, toolCall)),
       );
     },
   });
-  const ended$ = (walk$: Observable<Ended>): Observable<Authorization> =>
+  const ended$ = (walk$: Observable<Ended>): Observable<ToolDecision> =>
     walk$.pipe(
       abortsUnlessComplete(abort),
       map((it) => {
@@ -371,4 +371,4 @@ const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
 };
 
 /** The result of a tool call that an interrupt cut. */
-export const interrupted = 'Interrupted before it finished.';
+export const interruptedText = 'Interrupted before it finished.';

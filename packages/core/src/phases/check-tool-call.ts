@@ -4,7 +4,7 @@ import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { made$, settled } from '../flow/contained.js';
 import type { OpenRun } from '../run.js';
 import type { Context } from '../seams/context.js';
-import type { Planned } from '../tools/batch.js';
+import type { PlannedCall } from '../tools/batch.js';
 import type { CheckedUse, ReadyUse, Tool } from '../tools/types.js';
 import { isMillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
@@ -23,7 +23,7 @@ export const checked$ = (
   { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
   tool: Tool,
   toolCall: ToolCallBlock,
-  plan: Planned,
+  plan: PlannedCall,
 ): Observable<CheckedUse> => {
   const { name } = tool;
   const extras = name === plan.toolCall.name ? plan.extras : {};
@@ -56,7 +56,7 @@ export const timeoutOf = (
 /** Limits were checked for the tool the model named: an interceptor must not swap in a tool they don't cover. */
 const mayBecome = (
   tool: Tool,
-  { tool: former }: Planned,
+  { tool: former }: PlannedCall,
   { maxToolCalls }: Pick<Limits, 'maxToolCalls'>,
 ): boolean =>
   former === undefined
@@ -67,7 +67,7 @@ const mayBecome = (
 export const obstacleTo = (
   context: Pick<Needs, 'toolkit' | 'limits' | 'hooks'>,
   run: OpenRun,
-  plan: Planned,
+  plan: PlannedCall,
   { name, invalidInput }: ToolCallBlock,
   tool: Tool | undefined,
 ): string | undefined => {

@@ -1,5 +1,5 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
-import { type ModelAnswer, asking, type Stage } from './ask.js';
+import { type ModelAnswer, modelStep, type RequestEvents } from './ask.js';
 import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
 import type { MillraceErrorCode } from '../values/errors.js';
@@ -45,7 +45,7 @@ const isConsulted = (written: unknown): boolean =>
     usage: isUsage,
   });
 
-export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
+export type ConsultNeeds = Parameters<typeof modelStep>[0] & Pick<Context, 'perform'>;
 
 /**
  * Asks the model beside the loop, in a step, and emits the outcome. Counts no iteration and stores nothing. A failure
@@ -56,7 +56,7 @@ export const consult$ = (
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> => {
-  const { run$, cut$ } = asking(
+  const { run$, cut$ } = modelStep(
     context,
     run,
     stageOf(phase),
@@ -104,7 +104,7 @@ const supported = (
 /** Errors that are decisions, not failures of a model. */
 const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
 
-const stageOf = (phase: string): Stage => ({
+const stageOf = (phase: string): RequestEvents => ({
   before: (request) => ({ type: 'prePlanning', phase, ...request }),
   chunk: { type: 'planningChunk', phase },
   after: (answered) => ({ type: 'postPlanning', phase, ...answered }),

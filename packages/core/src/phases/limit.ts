@@ -16,7 +16,7 @@ import {
   type UserMessage,
 } from '../values/message.js';
 import type { CallInfo, EndReason } from '../values/reply.js';
-import { ask$, type ModelAnswer, type Stage } from './ask.js';
+import { ask$, type ModelAnswer, type RequestEvents } from './ask.js';
 import { discardUnlessKept } from './message-builder.js';
 import { remember$, type Remembering } from './remember.js';
 
@@ -78,7 +78,7 @@ const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => 
   );
   return last === undefined
     ? assistantMessage(call, 'partial', 'The maximum number of iterations is reached.')
-    : withoutToolCalls(last);
+    : textOnly(last);
 };
 
 const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
@@ -105,7 +105,7 @@ export interface Closing {
   readonly unusable: (partial?: string) => MillraceError;
 }
 
-const stage: Stage = {
+const stage: RequestEvents = {
   before: (request) => ({ type: 'preSummary', ...request }),
   chunk: { type: 'summaryChunk' },
   after: (answered) => ({ type: 'postSummary', ...answered }),
@@ -210,7 +210,7 @@ export const endInterrupted = (
 ): EndedRun => {
   const message = interruption.current?.message ?? instead;
   return message === undefined && partial !== undefined && textOf(partial) !== ''
-    ? end(run, 'interrupted', withoutToolCalls(partial))
+    ? end(run, 'interrupted', textOnly(partial))
     : end(run, 'interrupted', assistantMessage(call, 'interrupted', message ?? 'Interrupted.'));
 };
 
@@ -221,7 +221,7 @@ export const stoppedMessage = (call: Context['call']): AssistantMessage =>
   assistantMessage(call, 'stopped', 'Stopped.');
 
 /** A message without its thinking and tool calls. */
-export const withoutToolCalls = (message: AssistantMessage): AssistantMessage => ({
+export const textOnly = (message: AssistantMessage): AssistantMessage => ({
   ...message,
   content: [textBlock(textOf(message))],
 });

@@ -61,10 +61,10 @@ interface WholePart {
   readonly block: ContentBlock | VendorBlock;
 }
 
-type Part = TextPart | ToolPart | WholePart;
+type ContentPart = TextPart | ToolPart | WholePart;
 
 interface Attempt {
-  readonly parts: Part[];
+  readonly parts: ContentPart[];
   readonly tools: ToolParts;
 }
 
@@ -74,7 +74,7 @@ export const createMessageBuilder = ({
   iteration,
   isTaken,
 }: DraftInit): MessageBuilder => {
-  const begin = (kept: readonly Part[]): Attempt => ({
+  const begin = (kept: readonly ContentPart[]): Attempt => ({
     parts: copies(kept),
     tools: createToolParts(
       iteration,
@@ -85,7 +85,7 @@ export const createMessageBuilder = ({
   let attempts = 1;
   let attempt = begin([]);
   /** The content of earlier responses. */
-  let paused: readonly Part[] = [];
+  let paused: readonly ContentPart[] = [];
   /** Whether the next text follows something other than text in an earlier response, so it is a message of its own. */
   let isApart = false;
   let response = 1;
@@ -128,7 +128,7 @@ export const createMessageBuilder = ({
     parts.push({ type: 'text', deltas: [], citations: [], ...start });
   };
   const addCitation = ({ citation }: ChunkOfType<'citation'>): ChunkOf => {
-    const isText = (part: Part): part is TextPart => part.type === 'text';
+    const isText = (part: ContentPart): part is TextPart => part.type === 'text';
     const part = attempt.parts.findLast(isText) ?? openPart('text');
     part.citations.push(frozen(citation));
     return citationDelta(builder.messageId, citation);
@@ -224,11 +224,11 @@ export const createMessageBuilder = ({
 
 const afterStop: ReadonlySet<MessageChunk['type']> = new Set(['usage', 'facts', 'restart']);
 
-const continuesApart = (parts: readonly Part[]): boolean =>
+const continuesApart = (parts: readonly ContentPart[]): boolean =>
   parts.length > 0 && parts.at(-1)?.type !== 'text';
 
 /** Text grows in place. */
-const copies = (parts: readonly Part[]): Part[] =>
+const copies = (parts: readonly ContentPart[]): ContentPart[] =>
   parts.map((part) =>
     'deltas' in part ? { ...part, deltas: [...part.deltas], citations: [...part.citations] } : part,
   );
@@ -238,7 +238,7 @@ const hasNoText = ({ deltas }: TextPart): boolean => deltas.every((delta) => del
 const isBlank = (part: TextPart): boolean => part.citations.length === 0 && hasNoText(part);
 
 /** The last two characters of the text so far, as `textOf` joins it. */
-const tailOf = (parts: readonly Part[]): string => {
+const tailOf = (parts: readonly ContentPart[]): string => {
   let tail = '';
   let isSeparated = false;
   for (let at = parts.length - 1; at >= 0 && tail.length < 2; at -= 1) {
@@ -250,7 +250,7 @@ const tailOf = (parts: readonly Part[]): string => {
   return tail.slice(-2);
 };
 
-const textOfPart = (part: Part | undefined): Pick<TextBlock, 'text' | 'separate'> => {
+const textOfPart = (part: ContentPart | undefined): Pick<TextBlock, 'text' | 'separate'> => {
   if (part?.type === 'text') return { ...part, text: part.deltas.join('') };
   return part?.type === 'whole' && part.block.type === 'text' ? part.block : { text: '' };
 };
@@ -292,7 +292,11 @@ const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: stri
   toolCall: Object.freeze({ index, id, name }),
 });
 
-const wholeDeltas = (messageId: string, part: Part, before: () => string): readonly ChunkOf[] => {
+const wholeDeltas = (
+  messageId: string,
+  part: ContentPart,
+  before: () => string,
+): readonly ChunkOf[] => {
   switch (part.type) {
     case 'whole':
       return [blockDelta(messageId, part.block)];
@@ -322,7 +326,7 @@ const seal = (part: TextPart, chunk: ChunkOfType<TextPart['type']>): void => {
   if ((signature ?? vendorData) !== undefined) part.isClosed = true;
 };
 
-const toBlock = (part: Part): readonly AssistantBlock[] => {
+const toBlock = (part: ContentPart): readonly AssistantBlock[] => {
   switch (part.type) {
     case 'whole':
       return [part.block];

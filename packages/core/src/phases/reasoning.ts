@@ -1,4 +1,4 @@
-import { ask$, type ModelAnswer, type Stage } from './ask.js';
+import { ask$, type ModelAnswer, type RequestEvents } from './ask.js';
 import {
   afterBackoff,
   afterEmpty,
@@ -23,7 +23,7 @@ import { toolCallsOf } from '../values/message.js';
 type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 type Answered = Extract<ModelAnswer, { status: 'answered' }>;
 
-const stage: Stage = {
+const stage: RequestEvents = {
   before: (request) => ({ type: 'preReasoning', ...request }),
   chunk: { type: 'reasoningChunk' },
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),

@@ -14,7 +14,7 @@ import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained, made$, recovering, settled, thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
 import { deadline } from '../flow/deadline.js';
-import type { Authorization } from './authorize-tool-call.js';
+import type { ToolDecision } from './authorize-tool-call.js';
 import { checked$, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
@@ -23,7 +23,7 @@ import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
 import { failedOutput, lostIn, toOutput } from '../values/tool-output.js';
-import type { Planned } from '../tools/batch.js';
+import type { PlannedCall } from '../tools/batch.js';
 import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
 
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'toolContext'>;
@@ -45,7 +45,7 @@ export interface PendingRun {
 }
 
 export const settledRun = (
-  decision: Authorization,
+  decision: ToolDecision,
   output: ToolOutput,
   { executed, failed }: Pick<RunOutcome, 'executed' | 'failed'>,
 ): PendingRun => {
@@ -56,8 +56,8 @@ export const settledRun = (
 export const createToolRun = (
   context: Needs,
   run: OpenRun,
-  decision: Authorization,
-  plan: Planned,
+  decision: ToolDecision,
+  plan: PlannedCall,
 ): PendingRun => {
   const { toolkit, scheduler, limits } = context;
   const { toolCall, answer, failed } = decision;
@@ -122,7 +122,7 @@ const output$ = (
   context: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  { toolCall, value }: Pick<Authorization, 'toolCall' | 'value'>,
+  { toolCall, value }: Pick<ToolDecision, 'toolCall' | 'value'>,
   toolContext: ToolContext,
   onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, of, throwError } from 'rxjs';
 import { inProcessMemory } from '../memories/in-process-memory.js';
 import { type Message, textBlock } from '../values/message.js';
-import { append, end, open, type Run } from '../run.js';
+import { append, end, startRun, type Run } from '../run.js';
 import { storeMemory } from './limit.js';
 
 const question: Message = { id: 'q', role: 'user', content: [textBlock('?')] };
@@ -18,14 +18,14 @@ const storing = (run: Run, memory = inProcessMemory()('s')) =>
 describe('storeMemory', () => {
   it('I1: refuses a tool use without its result, and writes nothing', async () => {
     const memory = inProcessMemory()('s');
-    const run = append(open([], [question]), asks);
+    const run = append(startRun([], [question]), asks);
     await expect(storing(run, memory)).rejects.toMatchObject({ code: 'invalidState' });
     expect(await lastValueFrom(memory.load$())).toEqual([]);
   });
 
   it('writes what memory lacks, once', async () => {
     const memory = inProcessMemory()('s');
-    const stored = await storing(open([], [question]), memory);
+    const stored = await storing(startRun([], [question]), memory);
     expect(stored.stored).toBe(1);
     expect(await storing(stored, memory)).toBe(stored);
     expect(await lastValueFrom(memory.load$())).toEqual([question]);
@@ -33,7 +33,7 @@ describe('storeMemory', () => {
 
   it('leaves an ended run to the end of the call', async () => {
     const answer = { id: 'r', role: 'assistant', content: [textBlock('!')] } as const;
-    const ended = end(open([], [question]), 'answer', answer);
+    const ended = end(startRun([], [question]), 'answer', answer);
     expect(await storing(ended)).toBe(ended);
   });
 
@@ -42,6 +42,8 @@ describe('storeMemory', () => {
       ...inProcessMemory()('s'),
       append$: () => throwError(() => new Error('disk full')),
     };
-    await expect(storing(open([], [question]), broken)).rejects.toMatchObject({ code: 'memory' });
+    await expect(storing(startRun([], [question]), broken)).rejects.toMatchObject({
+      code: 'memory',
+    });
   });
 });

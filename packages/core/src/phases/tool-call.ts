@@ -3,8 +3,8 @@ import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/mes
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
 import { cutObservation, errorIn, failedOutput, rejectedResult } from '../values/tool-output.js';
-import type { Authorization } from './authorize-tool-call.js';
-import { answered, authorization$, interrupted } from './authorize-tool-call.js';
+import type { ToolDecision } from './authorize-tool-call.js';
+import { answered, authorization$, interruptedText } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
 import { holding } from '../flow/interruption.js';
 import type { Context } from '../seams/context.js';
@@ -15,7 +15,7 @@ import { defined } from '../values/options.js';
 import { createToolRun, type RunOutcome, type PendingRun, settledRun } from './run-tool.js';
 import { type CostBelow, costOf } from '../seams/spending.js';
 import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
-import type { Planned, Use } from '../tools/batch.js';
+import type { PlannedCall, AskedCall } from '../tools/batch.js';
 import { activeGroups } from '../tools/toolkit.js';
 import { noMemory } from '../values/memory.js';
 
@@ -51,11 +51,11 @@ type Needs = Parameters<typeof authorization$>[0] &
 export const callTool$ = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
+  plan: PlannedCall,
   known?: ToolResultBlock,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}/intent`;
-  const { hasRun, run$, cut$: cut } = createDeciding(context, run, plan, known);
+  const { hasRun, run$, cut$: cut } = intentStep(context, run, plan, known);
   return context
     .perform({ kind: 'intent', id, input: plan.toolCall, run: run$, cut })
     .pipe(thenMap((decision) => runTool$(context, run, plan, decision, hasRun())));
@@ -65,12 +65,12 @@ export const callTool$ = (
 export const runTool$ = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
-  decision: Authorization,
+  plan: PlannedCall,
+  decision: ToolDecision,
   isNew: boolean,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}`;
-  const acting = createActing(context, run, plan, decision, isNew);
+  const acting = toolStep(context, run, plan, decision, isNew);
   const { run$, cut$: cut } = acting;
   return context.perform({ kind: 'tool', id, input: decision.toolCall, run: run$, cut }).pipe(
     thenMap((given) => {
@@ -89,7 +89,10 @@ export const runTool$ = (
   );
 };
 
-const sameUse = (outcome: ToolCallResult, { index, toolCall: { id } }: Planned): ToolCallResult =>
+const sameUse = (
+  outcome: ToolCallResult,
+  { index, toolCall: { id } }: PlannedCall,
+): ToolCallResult =>
   outcome.result.toolCallId === id
     ? outcome
     : {
@@ -99,10 +102,10 @@ const sameUse = (outcome: ToolCallResult, { index, toolCall: { id } }: Planned):
         result: { ...outcome.result, toolCallId: id },
       };
 
-const createDeciding = (
+const intentStep = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
+  plan: PlannedCall,
   known: ToolResultBlock | undefined,
 ) => {
   const { hooks } = context;
@@ -116,7 +119,7 @@ const createDeciding = (
   };
   return {
     hasRun: () => hasRun,
-    run$: (): Observable<Authorization> => {
+    run$: (): Observable<ToolDecision> => {
       hasRun = true;
       return authorization$(context, run, plan, {
         announce,
@@ -126,10 +129,10 @@ const createDeciding = (
         refused: refusal(run, plan) ?? known,
       });
     },
-    cut$: ({ message }: Cut): Observable<Authorization> =>
+    cut$: ({ message }: Cut): Observable<ToolDecision> =>
       made$(() => {
         if (isAnnounced)
-          return { ...answered(latest, failedOutput(message ?? interrupted)), failed: true };
+          return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
         hasRun = true;
         announce(latest);
         return answered(latest, failedOutput(message ?? 'Not run: the call was interrupted.'));
@@ -137,17 +140,17 @@ const createDeciding = (
   };
 };
 
-const refusal = ({ stopping }: OpenRun, { refusal: why }: Planned): ToolOutput | undefined => {
+const refusal = ({ stopping }: OpenRun, { refusal: why }: PlannedCall): ToolOutput | undefined => {
   if (stopping) return failedOutput('Not run: the call was stopped.');
   return why === undefined ? undefined : failedOutput(why);
 };
 
 /** The work of a tool step, and its cut: runs the tool as decided, then the `postActing` interceptors. */
-const createActing = (
+const toolStep = (
   context: Needs,
   run: OpenRun,
-  plan: Planned,
-  decision: Authorization,
+  plan: PlannedCall,
+  decision: ToolDecision,
   isNew: boolean,
 ) => {
   const { scheduler, toolkit } = context;
@@ -186,7 +189,7 @@ const createActing = (
           : createUncertain(context, run, decision, plan);
       return running.ran$.pipe(thenMap(finished$));
     },
-    cut$: ({ message = interrupted }: Cut): Observable<ToolCallResult> =>
+    cut$: ({ message = interruptedText }: Cut): Observable<ToolCallResult> =>
       made$(() => {
         isReported = true;
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
@@ -204,7 +207,7 @@ const runAgain = (position: string): MillraceError =>
   );
 
 /** The outcome of a tool call cut before it started, equal to one cut later: a record cannot distinguish them. */
-const notBegun = (decision: Authorization, why: string): RunOutcome => ({
+const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   toolCall: decision.toolCall,
   output: decision.answer ?? failedOutput(why),
   executed: decision.answer === undefined,
@@ -215,7 +218,7 @@ const notBegun = (decision: Authorization, why: string): RunOutcome => ({
 const noteOn = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { toolCall: { name }, repeats, refusal: refused }: Planned,
+  { toolCall: { name }, repeats, refusal: refused }: PlannedCall,
   failures: number,
 ): string => {
   const warn = (message: string): void => hooks.report(iteration, { type: 'warning', message });
@@ -287,7 +290,7 @@ const resultOf = (
   ...defined({ details, suspended }),
 });
 
-const failuresInRow = (uses: readonly Use[], name: string): number => {
+const failuresInRow = (uses: readonly AskedCall[], name: string): number => {
   const own = uses.filter(({ toolCall }) => toolCall.name === name);
   return own.length - own.findLastIndex(({ failed }) => !failed);
 };
@@ -304,8 +307,8 @@ type Uncertain = Parameters<typeof createToolRun>[0] & Pick<Context, 'local' | '
 const createUncertain = (
   context: Uncertain,
   run: OpenRun,
-  decision: Authorization,
-  plan: Planned,
+  decision: ToolDecision,
+  plan: PlannedCall,
 ): PendingRun => {
   const { hooks, local, memory, toolkit } = context;
   const { toolCall } = decision;

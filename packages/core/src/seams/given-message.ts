@@ -75,7 +75,7 @@ export interface Fault {
   readonly hint?: string;
 }
 
-/** What keeps a part of an input from being read. */
+/** The reason that a part of an input cannot be read. */
 export const faultIn = (part: unknown): Fault | undefined => {
   if (isMessage(withBlocks(part))) return undefined;
   if (!isRecord(part) || !('role' in part)) {

@@ -169,7 +169,7 @@ export const answerThrough = (
 ): Answer =>
   layers.reduceRight<Answer>((next, layer) => {
     if (layer.call === undefined) return next;
-    return trustedOnes.has(layer) ? layer.call(context)(next) : oneReply(layer, context, next);
+    return trustedOnes.has(layer) ? layer.call(context)(next) : checkedLayer(layer, context, next);
   }, innermost);
 
 const trustedOnes = new WeakSet<Layer>();
@@ -208,7 +208,11 @@ export const openThrough = <T>(
   );
 
 /** Checks that a layer passes a call on once and emits one reply. An interrupt skips it until then, or cuts its step. */
-const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: Answer): Answer => {
+const checkedLayer = (
+  { name, call: around }: Layer,
+  context: LayerContext,
+  next: Answer,
+): Answer => {
   const answer$: Answer = (call) =>
     defer(() => {
       const steps$ = new BehaviorSubject(0);
@@ -221,8 +225,8 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       let failure: unknown;
       const passed$: Answer = (edited) =>
         defer(() => {
-          if (hasPassed) throw odd(name, 'passed the call on twice', failure);
-          if (!isCall(edited)) throw odd(name, 'passed on something that is not a call');
+          if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
+          if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
           hasPassed = true;
           return next(edited).pipe(tap({ error: (cause: unknown) => (failure = cause) }));
         });
@@ -231,12 +235,12 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       );
       const replied$ = oneOf$<Reply>(
         () => own$.pipe(contained()),
-        () => odd(name, 'answered with two replies'),
-        () => throwError(() => odd(name, 'answered with no reply')),
+        () => layerFault(name, 'answered with two replies'),
+        () => throwError(() => layerFault(name, 'answered with no reply')),
       ).pipe(
         map((reply) => {
           if (isReply(reply)) return of(ownReply(reply, context.call));
-          throw odd(name, 'emitted something that is not a reply');
+          throw layerFault(name, 'emitted something that is not a reply');
         }),
         failing((cause) =>
           cause === failure ? cause : toMillraceError(cause, 'unknown', `In the layer '${name}'`),
@@ -266,7 +270,7 @@ const isCall = (value: unknown): boolean =>
 const isReply = (value: unknown): value is Reply =>
   isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
 
-const odd = (name: string, what: string, cause?: unknown): MillraceError =>
+const layerFault = (name: string, what: string, cause?: unknown): MillraceError =>
   new MillraceError(
     'invalidState',
     `The layer '${name}' has ${what}. Pass a call on no more than once, and emit one reply: that of 'next', or one of answerWith().`,
@@ -289,14 +293,14 @@ export const performThrough = (layers: readonly Layer[], context: LayerContext):
   });
   if (wraps.length === 0) return runs;
   const through = wraps.reduceRight<Perform>(
-    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : oneValue(name, wrap(next))),
+    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
     runs,
   );
   // Trusted layers need no memory of the value: they neither cut nor repeat a step.
   if (wraps.every(({ isTrusted }) => isTrusted)) return through;
   const cutsAt = layers.findIndex(({ name, priority }) => name === 'interrupt' && priority === 40);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
-  return remembering(through, isEdited ? context.holds : undefined);
+  return keepingValue(through, isEdited ? context.holds : undefined);
 };
 
 export const modelThrough = (
@@ -333,7 +337,7 @@ const runs: Perform = (step) => step.run(1);
  * Performs a step through its layers, and remembers its value: a later cut emits that value. Holds delay an interrupt
  * until the layers, which may redact it, have passed the value on.
  */
-const remembering = (through: Perform, holds: Holds | undefined): Perform => {
+const keepingValue = (through: Perform, holds: Holds | undefined): Perform => {
   const performed: Perform = <T>(step: Step<T>) => {
     const { cut: early$ } = step;
     // Each layer counts attempts from 1; recorded attempts are added.
@@ -365,15 +369,15 @@ const remembering = (through: Perform, holds: Holds | undefined): Perform => {
   return performed;
 };
 
-const oneValue =
+const checkedStep =
   (name: string, perform: Perform): Perform =>
   <T>(step: Step<T>) =>
     oneOf$(
       () => perform(step),
-      () => unfit(name, step, 'two values'),
+      () => stepFault(name, step, 'two values'),
       () => {
         if (step.optional === true) return EMPTY;
-        if (step.cut === undefined) throw unfit(name, step, 'nothing');
+        if (step.cut === undefined) throw stepFault(name, step, 'nothing');
         return step.cut({ reason: 'interrupted' });
       },
     );
@@ -393,7 +397,7 @@ const oneOf$ = <T>(
     }),
   );
 
-const unfit = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>
+const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>
   new MillraceError('invalidState', `The layer '${name}' emitted ${what} for the step '${id}'.`);
 
 export const readUse = (owner: string, use: unknown): readonly Layer[] => {

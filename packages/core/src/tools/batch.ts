@@ -4,7 +4,7 @@ import type { Extras } from '../values/tool-output.js';
 import type { Tool } from './types.js';
 
 /** A tool call with the decisions made before its batch starts. */
-export interface Planned {
+export interface PlannedCall {
   readonly index: number;
   readonly toolCall: ToolCallBlock;
   /** Values that earlier tools passed to it, hidden from the model. */
@@ -20,13 +20,13 @@ export interface Planned {
 
 /** The planned batch, the extras that no tool took, and whether the limit of tool calls is reached. */
 export interface Plan {
-  readonly uses: readonly Planned[];
+  readonly uses: readonly PlannedCall[];
   readonly extras: Extras;
   readonly isLimited: boolean;
 }
 
 /** A tool call as the model asked for it, and facts about its run. */
-export interface Use {
+export interface AskedCall {
   readonly toolCall: ToolCallBlock;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
@@ -37,22 +37,22 @@ export interface Use {
 }
 
 interface Before {
-  readonly uses: readonly Use[];
+  readonly uses: readonly AskedCall[];
   readonly extras: Extras;
   readonly executed: number;
 }
 
-export const planned = (
+export const planBatch = (
   { uses: before, extras: passedOn, executed }: Before,
   asked: readonly ToolCallBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
 ): Plan => {
-  const here: Planned[] = [];
+  const here: PlannedCall[] = [];
   let extras = passedOn;
   let left = maxToolCalls - executed;
   let isLimited = false;
-  const plan = (toolCall: ToolCallBlock, index: number): Planned => {
+  const plan = (toolCall: ToolCallBlock, index: number): PlannedCall => {
     const tool = toolkit.find(toolCall.name);
     const { refusal } = toolCall;
     const use = { index, toolCall, tool, extras: {}, repeats: 0 };
@@ -92,13 +92,13 @@ const isSame = (a: ToolCallBlock, b: ToolCallBlock): boolean =>
 const sameBefore = (
   toolCall: ToolCallBlock,
   tool: Tool,
-  before: readonly Use[],
-  here: readonly Planned[],
+  before: readonly AskedCall[],
+  here: readonly PlannedCall[],
 ): string | undefined => {
   if (toolCall.invalidInput !== undefined) return undefined;
   const earlier = before.find((use) => use.reusable === tool && isSame(use.toolCall, toolCall));
   if (earlier !== undefined) return earlier.toolCall.id;
-  const isTwin = (use: Planned): boolean =>
+  const isTwin = (use: PlannedCall): boolean =>
     use.refusal === undefined && use.sameAs === undefined && isSame(use.toolCall, toolCall);
   return here.find(isTwin)?.toolCall.id;
 };

@@ -110,7 +110,7 @@ const relax = (schema: JsonSchema, relaxation: Relaxation): JsonSchema => {
   }
   return rest['anyOf'] === undefined
     ? { ...rest, anyOf: oneOf }
-    : { ...rest, allOf: [...listOf(rest['allOf']), { anyOf: oneOf }] };
+    : { ...rest, allOf: [...asList(rest['allOf']), { anyOf: oneOf }] };
 };
 
 const relaxed = (
@@ -132,12 +132,12 @@ const relaxed = (
       return typeof value === 'number' && value > names.length ? value - names.length : undefined;
     case 'anyOf':
     case 'oneOf': {
-      const parts = listOf(value).map(part);
+      const parts = asList(value).map(part);
       return parts.some(isUnconstrained) && !isSame(parts, value) ? undefined : parts;
     }
     case 'allOf':
       return unlessEmpty(
-        listOf(value)
+        asList(value)
           .map(part)
           .filter((it) => !isUnconstrained(it)),
       );
@@ -187,7 +187,7 @@ const dependent = (value: unknown, relaxation: Relaxation): unknown => {
 const each = (values: unknown, names: readonly string[], hides: boolean): unknown => {
   if (!Array.isArray(values)) return values;
   const bare = values.map((it: unknown) => without(it, names));
-  const all = hides ? bare : [...listOf(values), ...bare];
+  const all = hides ? bare : [...asList(values), ...bare];
   return [...new Map(all.map((it) => [JSON.stringify(it), it])).values()];
 };
 
@@ -222,9 +222,9 @@ const without = (value: unknown, names: readonly string[]): unknown =>
     : value;
 
 const others = (value: unknown, names: readonly string[]): readonly unknown[] =>
-  listOf(value).filter((name) => !names.some((it) => it === name));
+  asList(value).filter((name) => !names.some((it) => it === name));
 
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const unlessEmpty = (list: readonly unknown[]): readonly unknown[] | undefined =>
   list.length === 0 ? undefined : list;

@@ -1,4 +1,4 @@
-import { isObject } from '../values/json.js';
+import { isObjectOrList } from '../values/json.js';
 import { isToolGroup, type Toolkit } from './toolkit.js';
 import type { Tool } from './types.js';
 
@@ -26,7 +26,7 @@ const fingerprintOf = (tool: Tool): string => {
 /** JSON whose keys are sorted: their order has no meaning in a schema. */
 const canonical = (schema: object): string =>
   JSON.stringify(schema, (_, value: unknown) =>
-    isObject(value) && !Array.isArray(value)
+    isObjectOrList(value) && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
       : value,
   );

@@ -1,4 +1,4 @@
-import { isObject, isRecord } from './json.js';
+import { isObjectOrList, isRecord } from './json.js';
 import type { JsonSchema, Path } from './schema.js';
 
 /** Reads from the keywords of a JSON Schema what it admits. Anything that cannot be decided counts as admitted. */
@@ -38,7 +38,7 @@ export const admissionOf = (root: JsonSchema): Admission => {
     }
   };
   const all = (schema: JsonSchema, holds: (part: unknown) => boolean): boolean =>
-    listOf(schema['allOf']).every(holds) &&
+    asList(schema['allOf']).every(holds) &&
     unionsOf(schema).every((union) => union.some(holds)) &&
     holds(resolved(schema));
   const type = (given: unknown, wanted: JsonType): boolean =>
@@ -55,7 +55,7 @@ export const admissionOf = (root: JsonSchema): Admission => {
       const part = (it: unknown): unknown => at(it, key);
       const parts = [
         ownAt(schema, key),
-        ...listOf(schema['allOf']).map(part),
+        ...asList(schema['allOf']).map(part),
         ...unionsOf(schema).map((union) => anyOf(union.map(part))),
         part(resolved(schema)),
       ].filter((it) => it !== true);
@@ -65,15 +65,15 @@ export const admissionOf = (root: JsonSchema): Admission => {
     read(given, false, (schema) => {
       const { properties } = schema;
       if (isRecord(properties) && Object.hasOwn(properties, key)) return true;
-      const parts = [...listOf(schema['allOf']), ...unionsOf(schema).flat(), resolved(schema)];
+      const parts = [...asList(schema['allOf']), ...unionsOf(schema).flat(), resolved(schema)];
       return parts.some((part) => isNamed(part, key));
     });
   const isRequired = (given: unknown, key: string): boolean =>
     read(given, false, (schema) => {
       const requires = (part: unknown): boolean => isRequired(part, key);
       return (
-        listOf(schema['required']).includes(key) ||
-        [...listOf(schema['allOf']), resolved(schema)].some(requires) ||
+        asList(schema['required']).includes(key) ||
+        [...asList(schema['allOf']), resolved(schema)].some(requires) ||
         unionsOf(schema).some((union) => union.every(requires))
       );
     });
@@ -88,16 +88,16 @@ export const admissionOf = (root: JsonSchema): Admission => {
   const isMeant = (schema: unknown, value: Readonly<Record<string, unknown>>): boolean =>
     type(schema, 'object') &&
     Object.entries(value).every(
-      ([key, item]) => isObject(item) || item === null || allows(at(schema, key), item),
+      ([key, item]) => isObjectOrList(item) || item === null || allows(at(schema, key), item),
     ) &&
     [schema, resolved(schema)]
-      .flatMap((it) => (isRecord(it) ? listOf(it['required']) : []))
+      .flatMap((it) => (isRecord(it) ? asList(it['required']) : []))
       .every((key) => Object.hasOwn(value, String(key)));
   const narrowed: Admission['narrowed'] = (given, value) =>
     read<unknown>(given, given, (schema) => {
       const { $ref: _, anyOf: __, oneOf: ___, allOf, ...own } = schema;
       const target = resolved(schema);
-      const parts = [...listOf(allOf), ...(target === undefined ? [] : [target])];
+      const parts = [...asList(allOf), ...(target === undefined ? [] : [target])];
       const unions = unionsOf(schema).map((union) => {
         const meant = union.filter((part) => isMeant(part, value));
         return anyOf((meant.length > 0 ? meant : union).map((part) => narrowed(part, value)));
@@ -144,7 +144,7 @@ export const withoutForbiddenNulls = (input: unknown, root: JsonSchema): unknown
   return copy(input, root);
 };
 
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const unionsOf = ({ anyOf: any, oneOf: one }: JsonSchema): readonly (readonly unknown[])[] =>
   [any, one].filter(Array.isArray);

@@ -137,14 +137,14 @@ export const messageOf = (thrown: unknown): string => {
       return errors.slice(0, 3).map(messageOf).join('; ');
     }
     if (typeof name === 'string' && name !== '') return name;
-    const text = textOf(thrown);
+    const text = asText(thrown);
     return text === '[object Object]' ? 'an object without a message was thrown' : text;
   } catch {
     return 'a value that cannot be shown was thrown';
   }
 };
 
-const textOf: (value: unknown) => string = String;
+const asText: (value: unknown) => string = String;
 
 const userMessageFor = (code: MillraceErrorCode): string => {
   switch (code) {

@@ -27,7 +27,7 @@ export const canonicalJson = (value: unknown): string =>
 
 /** Whether two values of JSON are equal: the order of keys does not matter. */
 export const isSameJson = (one: unknown, other: unknown): boolean => {
-  if (!isObject(one) || !isObject(other)) return one === other;
+  if (!isObjectOrList(one) || !isObjectOrList(other)) return one === other;
   const entries = Object.entries(one);
   return (
     Array.isArray(one) === Array.isArray(other) &&
@@ -55,14 +55,14 @@ const keysIn = (value: unknown): number => {
 const maxDepth = 100;
 
 export const isTooDeep = (value: unknown): boolean => {
-  let level: readonly object[] = isObject(value) ? [value] : [];
+  let level: readonly object[] = isObjectOrList(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
     // A shared object is visited one time: a cyclic one would never end.
-    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObject)))];
+    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObjectOrList)))];
   }
   return true;
 };
 
-export const isObject = (value: unknown): value is object =>
+export const isObjectOrList = (value: unknown): value is object =>
   typeof value === 'object' && value !== null;

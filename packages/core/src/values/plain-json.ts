@@ -1,5 +1,5 @@
 import { isMillraceError, messageOf } from './errors.js';
-import { isObject, isRecord } from './json.js';
+import { isObjectOrList, isRecord } from './json.js';
 
 /** JSON of a value, and the parts of it that JSON cannot express. */
 export interface PlainJson {
@@ -22,7 +22,7 @@ export const toPlainJson = (value: unknown): PlainJson => {
 /** A replacer for `JSON.stringify`. It must be a function, whose `this` holds the value before `toJSON`. */
 export const plainParts = (lost: string[] = []) =>
   function (this: unknown, key: string, value: unknown): unknown {
-    const given: unknown = isObject(this) ? Reflect.get(this, key) : value;
+    const given: unknown = isObjectOrList(this) ? Reflect.get(this, key) : value;
     const lose = (what: string): string => {
       lost.push(key === '' ? what : `${key}: ${what}`);
       return `(${what})`;
@@ -37,9 +37,11 @@ export const plainParts = (lost: string[] = []) =>
         if (key !== '') lose(`a ${typeof value}`);
         return value;
       case 'string':
-        return isObject(given) && kindOf(given) !== 'Date' ? (ofKind(given, lose) ?? value) : value;
+        return isObjectOrList(given) && kindOf(given) !== 'Date'
+          ? (ofKind(given, lose) ?? value)
+          : value;
       case 'object':
-        if (!isObject(given)) return value;
+        if (!isObjectOrList(given)) return value;
         return ofKind(given, lose) ?? (value === given ? ofClass(given, lose) : value);
       default:
         return value;
@@ -53,7 +55,7 @@ export const plainPart = (value: object): unknown => {
 };
 
 export const isPlain = (value: unknown): value is object => {
-  if (!isObject(value)) return false;
+  if (!isObjectOrList(value)) return false;
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -62,7 +64,8 @@ export const isPlain = (value: unknown): value is object => {
 /** A replacer for the JSON of events, as journals record them: without the stacks and causes of errors. */
 export const eventPart = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
-  if (!isMillraceError(value)) return isObject(value) && !isPlain(value) ? plainPart(value) : value;
+  if (!isMillraceError(value))
+    return isObjectOrList(value) && !isPlain(value) ? plainPart(value) : value;
   const { code, message, retryable, userMessage } = value;
   return { code, message, retryable, userMessage };
 };
@@ -89,7 +92,7 @@ const ofKind = (value: object, lose: (what: string) => string): unknown => {
     case 'Boolean':
       return value.valueOf();
     case 'Number':
-      return Number.isFinite(value.valueOf()) ? value.valueOf() : textOf(value);
+      return Number.isFinite(value.valueOf()) ? value.valueOf() : asText(value);
     case 'Promise':
       return lose('a Promise that was not awaited');
     default:
@@ -134,15 +137,16 @@ const ofError = (error: Error): object => {
 
 /** Whether a value is an error, of any realm. */
 export const isError = (value: unknown): value is Error =>
-  value instanceof Error || (isObject(value) && kindOf(value) === 'Error' && 'message' in value);
+  value instanceof Error ||
+  (isObjectOrList(value) && kindOf(value) === 'Error' && 'message' in value);
 
 /** An instance without fields of its own, which JSON would show as `{}`. */
 const ofClass = (value: object, lose: (what: string) => string): unknown => {
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain =
-    prototype === null || (isObject(prototype) && Object.getPrototypeOf(prototype) === null);
+    prototype === null || (isObjectOrList(prototype) && Object.getPrototypeOf(prototype) === null);
   if (isPlain || Array.isArray(value) || Object.keys(value).length > 0) return value;
-  const text = textOf(value);
+  const text = asText(value);
   if (!text.startsWith('[object ')) return text;
   if (isIterable(value) && !('next' in value)) return ofIterable(value);
   const { constructor } = value;
@@ -150,7 +154,7 @@ const ofClass = (value: object, lose: (what: string) => string): unknown => {
   return lose(`a ${name === '' ? 'class instance' : name} without fields`);
 };
 
-const textOf: (value: unknown) => string = String;
+const asText: (value: unknown) => string = String;
 
 const mostItems = 100_000;
 

@@ -1,5 +1,5 @@
 import { exactInteger, exactJson, toExactJson } from './exact-json.js';
-import { isObject, isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
+import { isObjectOrList, isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
 
 /** JSON before and after a repair. */
 export interface Repair {
@@ -31,14 +31,14 @@ export const readJson = (written: string): JsonReading => {
   const text = unquoted(unmarked(bare));
   if (hasDoubtfulEscape(text)) return { problem: backslashes };
   const strict = readStrictly(text);
-  if (strict !== undefined) return text === bare ? strict : repaired(strict, written, text);
+  if (strict !== undefined) return text === bare ? strict : repairedReading(strict, written, text);
   const last = lastSnapshot(text);
   if (last !== undefined)
-    return repaired(readStrictly(last) ?? { problem: invalid(text) }, written, last);
+    return repairedReading(readStrictly(last) ?? { problem: invalid(text) }, written, last);
   const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
   const plain = typeof inner === 'string' ? readStrictly(inner) : undefined;
   if (typeof inner === 'string' && plain !== undefined) {
-    return repaired(plain, written, inner);
+    return repairedReading(plain, written, inner);
   }
   if (hasOddBackslash(text)) return { problem: backslashes };
   const read = text.length > maxLength ? { problem: invalid(text) } : readTolerantly(text);
@@ -47,7 +47,7 @@ export const readJson = (written: string): JsonReading => {
     : { ...read, repair: { before: written, after: toExactJson(read.value) } };
 };
 
-const repaired = (reading: JsonReading, before: string, after: string): JsonReading =>
+const repairedReading = (reading: JsonReading, before: string, after: string): JsonReading =>
   'problem' in reading ? reading : { ...reading, repair: { before, after } };
 
 /** A mark of a chat template, such as `<|call|>` and `</tool_call>`. */
@@ -89,7 +89,7 @@ const lastSnapshot = (text: string): string | undefined => {
   let at = text.lastIndexOf('{');
   for (let left = maxBrackets; left > 0 && at > 0; left -= 1) {
     const last = text.slice(at);
-    if (areBeginnings(text.slice(0, at), last) && isObject(exactJson(last))) return last;
+    if (areBeginnings(text.slice(0, at), last) && isObjectOrList(exactJson(last))) return last;
     at = text.lastIndexOf('{', at - 1);
   }
   return undefined;

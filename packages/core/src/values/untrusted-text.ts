@@ -182,7 +182,7 @@ const sections = [
   ...['retrieved context', 'recalled memories', 'response format', 'team', 'context'],
   ...['why you are called', 'plan'],
 ];
-const section = new RegExp(`^\\[(?:${sections.join('|')})\\]`, 'u');
+const sectionMark = new RegExp(`^\\[(?:${sections.join('|')})\\]`, 'u');
 
 const blank = String.raw`[\s\u2800]`;
 
@@ -210,5 +210,5 @@ const startsWithLabel = (line: string, label: RegExp): boolean => {
   const start = line.search(/[^\s\u2800]/u);
   if (start < 0) return false;
   const head = folded(line.slice(start, start + maxHead));
-  return label.test(head) || section.test(head);
+  return label.test(head) || sectionMark.test(head);
 };

@@ -1,4 +1,4 @@
-import { isObject, isRecord } from '../../values/json.js';
+import { isObjectOrList, isRecord } from '../../values/json.js';
 import { frozen } from '../../values/message.js';
 import { otherFormat } from '../../values/stored-format.js';
 import type { Usage } from '../../values/usage.js';
@@ -89,7 +89,7 @@ const earlierCalls: Reader<readonly EarlierCall[]> = (value, place) =>
   unique(listOf(earlierCall, maxEarlierCalls)(value, place), ({ callId }) => callId, place);
 
 export const exceedsSize = (value: unknown, limit: number): boolean => {
-  const open: object[] = isObject(value) ? [value] : [];
+  const open: object[] = isObjectOrList(value) ? [value] : [];
   let left = limit;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     // A list may claim to be longer than it is.
@@ -97,7 +97,7 @@ export const exceedsSize = (value: unknown, limit: number): boolean => {
     const held: readonly unknown[] = Object.values(next);
     left -= held.length;
     if (left < 0) return true;
-    for (const part of held) if (isObject(part)) open.push(part);
+    for (const part of held) if (isObjectOrList(part)) open.push(part);
   }
   return false;
 };

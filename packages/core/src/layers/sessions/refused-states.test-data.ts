@@ -1,4 +1,4 @@
-import { isObject } from '../../values/json.js';
+import { isObjectOrList } from '../../values/json.js';
 
 /** The name of a state, the sample it is made of, the changed fields by their paths (`absent` removes one), and the error. */
 type Refused = readonly [
@@ -237,10 +237,10 @@ export const changed = (value: unknown, changes: Readonly<Record<string, unknown
     const keys = path.split('.');
     const key = keys.pop() ?? '';
     const owner = keys.reduce<unknown>(
-      (inner, at) => (isObject(inner) ? Reflect.get(inner, at) : undefined),
+      (inner, at) => (isObjectOrList(inner) ? Reflect.get(inner, at) : undefined),
       whole,
     );
-    if (!isObject(owner)) throw new Error(`There is no ${path}.`);
+    if (!isObjectOrList(owner)) throw new Error(`There is no ${path}.`);
     const own = { value: field, enumerable: true, configurable: true, writable: true };
     if (field === absent) Reflect.deleteProperty(owner, key);
     else Object.defineProperty(owner, key, own);

@@ -4,7 +4,7 @@ import { type Agent, type AgentOptions, agentRules, defineAgent } from '../../ag
 import type { CallContext } from '../../seams/call-context.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkPlaced } from '../../call/call-options.js';
-import { begin, concluded, withOutput$ } from '../../call/answer.js';
+import { runOfCall, concludeRun, withOutput$ } from '../../call/answer.js';
 import { memberRuns, stepsId, toolRunsBelow } from './member-runs.js';
 import { steerings } from '../sessions/steering.js';
 import type { Call } from '../../seams/call.js';
@@ -90,9 +90,9 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
 
 const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Observable<Reply> =>
   defer(() => {
-    const openRun = begin(call, context);
+    const openRun = runOfCall(call, context);
     warnOfUnused(call, context);
-    if (hasEnded(openRun)) return of(concluded(openRun, call, context));
+    if (hasEnded(openRun)) return of(concludeRun(openRun, call, context));
     const before = waitingStep(call, openRun, context);
     return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
       concatMap(({ answer, usage, later }) => {
@@ -102,10 +102,10 @@ const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Obser
         const steered = append(openRun, ...taken);
         const whole = withRunsBelow(steered, usage, context);
         const settled = withStep(whole, before?.toolCallId, later, context);
-        if (hasEnded(settled)) return of(concluded(settled, call, context));
+        if (hasEnded(settled)) return of(concludeRun(settled, call, context));
         return conclude$(settled, answer, context).pipe(
           map((ended) => {
-            const reply = concluded(ended, call, context);
+            const reply = concludeRun(ended, call, context);
             const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
             return sources.length === 0 ? reply : { ...reply, sources };
           }),
