@@ -28,7 +28,7 @@ export function withBlocks(part: unknown): unknown {
   return { ...part, content: [textBlock(part['content'])] };
 }
 
-export const isMessage = (value: unknown): value is Message =>
+export const isInputMessage = (value: unknown): value is Message =>
   isRecord(value) &&
   isRole(value['role']) &&
   Array.isArray(value['content']) &&
@@ -56,9 +56,9 @@ export const isEmptyMessage = (part: unknown): boolean =>
   isRecord(part) &&
   (part['role'] === 'assistant' || part['role'] === 'user') &&
   !hasForeignCalls(part) &&
-  isEmpty(part['content']);
+  hasNoContent(part['content']);
 
-const isEmpty = (content: unknown): boolean =>
+const hasNoContent = (content: unknown): boolean =>
   content === null ||
   content === undefined ||
   content === '' ||
@@ -77,7 +77,7 @@ export interface Fault {
 
 /** The reason that a part of an input cannot be read. */
 export const faultIn = (part: unknown): Fault | undefined => {
-  if (isMessage(withBlocks(part))) return undefined;
+  if (isInputMessage(withBlocks(part))) return undefined;
   if (!isRecord(part) || !('role' in part)) {
     return { why: 'it is neither a string, a content block nor a message' };
   }
@@ -101,7 +101,7 @@ const isForeignCall = (block: unknown): boolean =>
 
 const faultOfContent = (role: keyof typeof blocksOf, content: unknown): string => {
   if (content === null || content === undefined) return `is ${String(content)}`;
-  if (isEmpty(content)) return 'is empty';
+  if (hasNoContent(content)) return 'is empty';
   if (!Array.isArray(content)) return `is a ${typeof content}, not a list of blocks`;
   const at = content.findIndex((block) => !blocksOf[role]([block]));
   const block: unknown = content[at];

@@ -15,7 +15,7 @@ import {
   faultIn,
   type GivenMessage,
   isEmptyMessage,
-  isMessage,
+  isInputMessage,
   withBlocks,
 } from './given-message.js';
 import { cell } from '../step.js';
@@ -147,10 +147,10 @@ export const readHistory = (
   const own = agent.at(-1);
   const parts = readableParts(what === 'input' ? history : readableEntries(what, history));
   const isOthers = (part: unknown): boolean =>
-    !hasMembers && isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
+    !hasMembers && isInputMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
   const isReadable = (part: unknown, index: number): boolean => {
     if (isRecord(part) && part['role'] === 'tool') return !isOthers(parts[index - 1]);
-    return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
+    return !isOthers(part) || !isInputMessage(part) || part.content.some(isContentBlock);
   };
   const read = parts.filter(isReadable).map((message, index) => ({
     ...(hasMembers ? plainMessage(what, message) : toMessage(what, message, own)),
@@ -185,7 +185,7 @@ const resultsIn = (part: unknown): readonly unknown[] | undefined =>
 type What = 'input' | 'history';
 
 const plainMessage = (what: What, part: unknown): Message => {
-  if (isMessage(part)) return copy(what, part);
+  if (isInputMessage(part)) return copy(what, part);
   throw faulty(what, '', faultIn(part));
 };
 

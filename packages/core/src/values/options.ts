@@ -25,7 +25,7 @@ export const checkOptions = (
     }
     const [accepts, what] = rule;
     if (value !== undefined && !accepts(value)) {
-      throw misuse(`${owner}: '${name}' must be ${what}, not ${nameOf(value)}.`);
+      throw misuse(`${owner}: '${name}' must be ${what}, not ${kindOf(value)}.`);
     }
   }
   const missing = required.find((name) => given[name] === undefined);
@@ -61,7 +61,7 @@ export const defined = <T extends object>(given: T | undefined): Defined<T> => p
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-const nameOf = (value: unknown): string => {
+const kindOf = (value: unknown): string => {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value);

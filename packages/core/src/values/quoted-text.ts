@@ -13,7 +13,7 @@ export const quoteLines = (text: string): string =>
 const maxNameLength = 200;
 
 /** Cleans a name and formats it on one line, up to 200 characters, without anything that looks like a passage number. */
-export const nameOf = (name: string): string => {
+export const quotedName = (name: string): string => {
   const cut =
     name.length <= maxNameLength ? name : `${withoutLoneSurrogate(name.slice(0, maxNameLength))}…`;
   return untrustedText(cut.replace(/[\s\p{Cc}]+/gu, ' '), { labels: false })

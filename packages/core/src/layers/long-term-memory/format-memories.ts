@@ -2,7 +2,7 @@ import type { Consulted } from '../../phases/consult.js';
 import { textBlock, textOf } from '../../values/message.js';
 import type { ModelRequest } from '../../models/model.js';
 import { cutObservation } from '../../values/tool-output.js';
-import { nameOf, quoteLines } from '../../values/quoted-text.js';
+import { quotedName, quoteLines } from '../../values/quoted-text.js';
 import type { MemoryEntry, RecalledMemory } from './long-term-memory.js';
 
 export const recalledTitle = 'Recalled Memories';
@@ -26,7 +26,7 @@ const preface =
 
 /** The kind, the day, and who said it: the user, or an assistant, which may have been tricked. */
 export const formatDetails = ({ kind, createdAt, metadata }: MemoryEntry): string =>
-  [nameOf(kind).replace(/[()]/gu, ''), dayOf(createdAt), speakers.get(metadata['statedBy'])]
+  [quotedName(kind).replace(/[()]/gu, ''), dayOf(createdAt), speakers.get(metadata['statedBy'])]
     .filter((part) => part !== undefined && part !== '')
     .join(', ');
 

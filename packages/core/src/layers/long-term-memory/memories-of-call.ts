@@ -5,7 +5,7 @@ import type { CallInfo, EndReason, Reply, ToolRun } from '../../values/reply.js'
 import type { EndedRun } from '../../run.js';
 import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
-import { nameOf } from '../../values/quoted-text.js';
+import { quotedName } from '../../values/quoted-text.js';
 import { type MemorySettings, originIn } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { MemoryEntry, MemoryScope, NewMemory, RecalledMemory } from './long-term-memory.js';
@@ -107,7 +107,7 @@ const questionIn = ({ callId }: CallInfo, messages: readonly Message[]): string 
 /** The default summary of a tool call: name, input, and output or error. */
 export const toolSummary = ({ name, input, output, isError }: ToolRun): string =>
   [
-    part(`${nameOf(name)} was called with`, JSON.stringify(input), 500),
+    part(`${quotedName(name)} was called with`, JSON.stringify(input), 500),
     part(isError ? 'it failed' : 'it returned', output, maxLength),
   ]
     .join('')

@@ -1,7 +1,7 @@
 import type { AnyRun } from '../../values/reply.js';
 import type { Observable } from 'rxjs';
 import type { Call, Finding } from '../../seams/call.js';
-import { nameOf, quoteLines } from '../../values/quoted-text.js';
+import { quotedName, quoteLines } from '../../values/quoted-text.js';
 
 export interface RetrievalQuery {
   /** Keywords or a question, as the user wrote it. */
@@ -68,7 +68,9 @@ const preface =
 
 const formatted = (passage: RetrievedPassage, index: number): string => {
   const { source, title = '' } = passage;
-  const about = [nameOf(source), nameOf(title), linesOf(passage)].filter((part) => part !== '');
+  const about = [quotedName(source), quotedName(title), linesOf(passage)].filter(
+    (part) => part !== '',
+  );
   return `[${index + 1}] ${about.join(', ')}\n${quoteLines(passage.text)}`;
 };
 

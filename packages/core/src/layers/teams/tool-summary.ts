@@ -4,7 +4,7 @@ import { type ContentBlock, type Message, textBlock, textOf } from '../../values
 import type { ToolRun } from '../../values/reply.js';
 import { cutObservation } from '../../values/tool-output.js';
 import { untrustedText } from '../../values/untrusted-text.js';
-import { nameOf, quoteLines } from '../../values/quoted-text.js';
+import { quotedName, quoteLines } from '../../values/quoted-text.js';
 import { joinTexts } from './as-agent.js';
 
 const preface =
@@ -28,7 +28,7 @@ export const summaryOf = (
     maxObservation,
   );
   const parts = written.flatMap(({ toolCallId, name, given, output, isError }) => {
-    const call = `I called ${nameOf(name)}(${onOneLine(cut(given, most))})`;
+    const call = `I called ${quotedName(name)}(${onOneLine(cut(given, most))})`;
     const text = output === '' ? ' nothing.' : `:\n${quoted(output, most)}`;
     const { content = [] } = results.find((it) => it.toolCallId === toolCallId) ?? {};
     const isUnedited = output === textOf({ content });
