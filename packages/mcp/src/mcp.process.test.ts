@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import {
   addTools,
@@ -54,16 +57,35 @@ describe('T20: the connection', () => {
     expect(await pidOf(servers)).not.toBe(one);
   });
 
-  it('takes many long messages while the server reads none', async () => {
-    const warnings: string[] = [];
-    const warned = ({ message }: Error): void => void warnings.push(message);
-    process.on('warning', warned);
-    const word = 'x'.repeat(200_000);
-    const calls = Array.from({ length: 20 }, () => ['calm_use', { word }] as const);
-    const { reply } = await ran([mcp(calm())], calls);
-    process.off('warning', warned);
-    expect(reply.toolCalls.map(({ isError }) => isError)).toEqual(calls.map(() => false));
-    expect(warnings).toEqual([]);
+  it('takes many long messages while the server reads none, without a warning', async () => {
+    const bundle = join(import.meta.dirname, '../dist/bundle/client.js');
+    const server = `const lines = require('node:readline').createInterface({ input: process.stdin });
+      const results = {
+        initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } },
+        'tools/list': { tools: [{ name: 'use', inputSchema: { type: 'object' } }] },
+        'tools/call': { content: [] },
+      };
+      lines.on('line', (line) => {
+        const { id, method } = JSON.parse(line);
+        if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+        if (method !== 'tools/list') return;
+        process.stdin.pause();
+        setTimeout(() => process.stdin.resume(), 500);
+      });`;
+    const program = `import { createAgent } from '@millrace/core';
+      import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+      import { mcp } from ${JSON.stringify(bundle)};
+      const word = 'x'.repeat(200_000);
+      const calls = Array.from({ length: 20 }, () => toolCall('calm_use', { word }));
+      const use = [mcp({ name: 'calm', stdio: { command: process.execPath, args: ['-e', ${JSON.stringify(server)}] } })];
+      const { toolCalls } = await createAgent({ model: scriptedModel(calls, [text('done')]), use }).call('?');
+      console.log(toolCalls.filter(({ isError }) => isError === false).length);`;
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '-e', program],
+      { cwd: import.meta.dirname, timeout: 20_000 },
+    );
+    expect([stdout, stderr]).toEqual(['20\n', '']);
   });
 
   it('stays between calls while servers$ has a subscriber', async () => {

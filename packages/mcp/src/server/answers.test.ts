@@ -4,8 +4,16 @@ import { isMillraceError, type Tool, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { isRecord } from '@millrace/core/values';
 import { catchError, filter, firstValueFrom, map, type Observable, of, Subject } from 'rxjs';
-import { closeAll, connected, serving, textIn, type Way, ways } from './clients.test-support.js';
-import { type McpClient, mcpClient } from './index.js';
+import {
+  closeAll,
+  connected,
+  modernMessage,
+  serving,
+  textIn,
+  type Way,
+  ways,
+} from './clients.test-support.js';
+import { type McpClient, mcpClient, mcpHandler } from './index.js';
 
 afterEach(closeAll);
 
@@ -212,4 +220,28 @@ describe.each<Way>(ways)('T24: the model of the client over %s', (way) => {
       );
     }
   });
+});
+
+it('T24: a handler takes the request of an adapter that only looks like one', async () => {
+  const use = tool({ name: 'use', description: 'Uses.', run: () => 'used it' });
+  const handler = mcpHandler([use], { authorize: (token) => token === 'x' });
+  const { body, headers } = modernMessage('tools/call', { name: 'use', arguments: {} });
+  const real = new Request('http://localhost/mcp', {
+    method: 'POST',
+    body,
+    headers: { ...headers, authorization: 'Bearer x' },
+  });
+  // As those of Hono for Node with `overrideGlobalObjects: false`: no fields of its own, and not of the class.
+  const likeness = new Proxy(Object.create(null) as Request, {
+    get: (_target, key) => {
+      const value: unknown = Reflect.get(real, key, real);
+      return typeof value === 'function' ? value.bind(real) : value;
+    },
+  });
+  const response = await handler.fetch(likeness);
+  expect([response.status, await response.text()]).toEqual([
+    200,
+    expect.stringContaining('used it'),
+  ]);
+  handler.close();
 });

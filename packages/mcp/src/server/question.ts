@@ -1,7 +1,7 @@
 import type { InputRequest } from '@modelcontextprotocol/server';
 import type { Observable } from 'rxjs';
 
-/** What a client can be asked for. */
+/** The questions that a client can be asked. */
 export type Feature = 'forms' | 'pages' | 'sampling' | 'samplingTools' | 'roots';
 
 /** A question to the client, and how to read the answer: undefined if it has the wrong shape. */

@@ -5,7 +5,10 @@ export const tracked = async (
 ): Promise<Response> => {
   const left = new AbortController();
   const signal = AbortSignal.any([request.signal, left.signal]);
-  return watched(await answer(new Request(request, { signal })), (isWhole) => {
+  const { url, method, headers, body } = request;
+  // Of its parts: that of an adapter may look like a request without being one.
+  const own = new Request(url, { method, headers, body, signal, duplex: 'half' });
+  return watched(await answer(own), (isWhole) => {
     if (!isWhole) left.abort();
   });
 };
@@ -44,7 +47,7 @@ export const watched = (response: Response, ended: (isWhole: boolean) => void): 
 
 /**
  * Ends a response of notifications when more bytes of it wait than its reader may leave unread: they would fill the memory. The
- * SDK's own streams have no limit, so they are read at once.
+ * SDK's own streams have no limit, so they are read immediately.
  */
 export const boundedUnread = (response: Response, most: number): Response => {
   const { body } = response;

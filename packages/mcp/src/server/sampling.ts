@@ -62,7 +62,7 @@ export interface McpSampleRequest {
 /** The answer of the model of an MCP client. */
 export interface McpSample {
   readonly model: string;
-  /** What a next request repeats as the message of the assistant. */
+  /** The next request repeats it as the message of the assistant. */
   readonly content: readonly (McpSampleContent | McpSampleToolCall)[];
   /** The text of the answer; empty if it has none. */
   readonly text: string;
