@@ -32,7 +32,7 @@ export const askAgain = (
   discard({ hooks }, run.iteration, message, why, isShown);
   const rejected = withoutToolCalls(message);
   const feedback = feedbackOn(message, kind, why);
-  return correct(run, kind, ...(saysNothing(rejected) ? [] : [rejected]), feedback);
+  return correct(run, kind, ...(hasNoAnswer(rejected) ? [] : [rejected]), feedback);
 };
 
 const feedbackOn = ({ id }: AssistantMessage, kind: string, why: string): UserMessage => ({
@@ -146,6 +146,6 @@ export const withoutToolCalls = (message: AssistantMessage): AssistantMessage =>
     : { ...message, content: message.content.filter(({ type }) => type !== 'tool_call') };
 
 /** Whether a message has neither text nor media. */
-export const saysNothing = (message: AssistantMessage): boolean =>
+export const hasNoAnswer = (message: AssistantMessage): boolean =>
   textOf(message).trim() === '' &&
   message.content.every(({ type }) => type === 'text' || type === 'thinking');

@@ -5,7 +5,7 @@ import {
   afterHalt,
   afterMalformed,
   askAgain,
-  saysNothing,
+  hasNoAnswer,
   raiseTemperature,
   withoutToolCalls,
 } from './corrections.js';
@@ -79,12 +79,12 @@ const accept = (run: OpenRun, response: Answered, context: Needs): Run => {
   const message = finish === 'stop' ? response.message : withoutToolCalls(response.message);
   const asksForTools = toolCallsOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
-  if (stop && saysNothing(message)) return endStopped(run, context);
+  if (stop && hasNoAnswer(message)) return endStopped(run, context);
   if (stop) return end(run, 'stopped', message, finish);
   if (finish === 'length') return end(run, 'truncated', message, finish);
   if (finish !== 'stop') return end(run, 'refused', message, finish);
   if (malformed !== undefined) return afterMalformed(context, run, message, malformed);
-  if (saysNothing(message)) return afterEmpty(context, run, message);
+  if (hasNoAnswer(message)) return afterEmpty(context, run, message);
   return context.interruption.current === undefined
     ? end(run, 'answer', message, finish)
     : endInterrupted(run, context, message);
