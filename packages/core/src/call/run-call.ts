@@ -200,7 +200,8 @@ const replyThroughLayers$ = (setup: CallSetup, context: CallContext): Observable
   made$(() => {
     const { call, layers, local, scheduler } = context;
     const own = setup.answer(context);
-    const asked = readAsked(setup.input, { ...call, ...local(voices) });
+    const isResumed = layers.some(({ info }) => info?.resumed === true);
+    const asked = readAsked(setup.input, { ...call, ...local(voices), isResumed });
     local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, own);

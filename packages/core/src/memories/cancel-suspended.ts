@@ -1,6 +1,8 @@
 import { suspensionsOf } from '../phases/acting.js';
 import { endUnknown } from '../phases/tool-call.js';
+import type { LayerContext } from '../seams/layer.js';
 import { cell } from '../step.js';
+import { messageOf } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { type Message, type Suspension, textBlock, type ToolMessage } from '../values/message.js';
 import { suspendedIn, withResults } from './suspend.js';
@@ -51,12 +53,30 @@ export const cancellationOf = (
 
 /**
  * Functions that are called with each suspended tool call that a message of the call cancels, after the interceptors. A layer adds
- * one if something else than the session waits, such as a task of a server.
+ * one if something else than the session waits, such as a task of a server. Its priority is below 60, that of the layer which loads the conversation.
  */
 export const onSuspensionCancelled = cell(
   'call',
   () => new Set<(suspension: Suspension) => void>(),
 );
+
+/** Calls those functions. One that throws is a warning: the tool calls are cancelled all the same. */
+export const reportCancelled = (
+  suspensions: readonly Suspension[],
+  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+): void => {
+  for (const act of local(onSuspensionCancelled)) {
+    for (const suspension of suspensions) {
+      try {
+        act(suspension);
+      } catch (cause) {
+        const { name } = suspension.toolCall;
+        const message = `A function of 'onSuspensionCancelled' failed for the tool call '${name}': ${messageOf(cause)}`;
+        hooks.report(hooks.iteration(), { type: 'warning', message });
+      }
+    }
+  }
+};
 
 export const isCancellation = (message: Message): boolean => cancelledIn(message).length > 0;
 

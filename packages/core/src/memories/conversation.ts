@@ -52,8 +52,8 @@ import {
   cancelledIn,
   goneOn,
   isCancellation,
-  onSuspensionCancelled,
   type OnSuspended,
+  reportCancelled,
 } from './cancel-suspended.js';
 import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
@@ -122,10 +122,16 @@ const onBranch = (
   const { asks, replaces } = local(placed);
   const isTree = memory.branches$ !== undefined;
   if (!isTree && asks === undefined) return memory;
-  const stored = (message: Message): Message =>
-    asks !== undefined && message.id.startsWith(`${callId}/input/`)
-      ? freezeMessage({ ...message, id: `${asks}${message.id.slice(callId.length)}` })
-      : message;
+  // With what others have said since the question.
+  const renames = [
+    [`${callId}/input/`, `${asks}/input/`],
+    [`given/${callId}/`, `given/${asks}/`],
+  ] as const;
+  const stored = (message: Message): Message => {
+    const [own, first] = renames.find(([start]) => message.id.startsWith(start)) ?? [];
+    if (asks === undefined || own === undefined) return message;
+    return freezeMessage({ ...message, id: `${first}${message.id.slice(own.length)}` });
+  };
   let last = after;
   return {
     load$: (options) => memory.load$(options),
@@ -294,7 +300,7 @@ const settled$ = (
     tap(() => {
       const cancelled = new Set(cancellation === undefined ? [] : cancelledIn(cancellation));
       const ended = suspensionsIn(history).filter(({ toolCall }) => cancelled.has(toolCall.id));
-      for (const act of local(onSuspensionCancelled)) ended.forEach(act);
+      reportCancelled(ended, { hooks, local });
     }),
   );
 };

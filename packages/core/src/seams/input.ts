@@ -64,10 +64,10 @@ interface Voices {
 /** Reads the input of a call: its question, with results for earlier tool calls, and the messages before it, which are history. */
 export const readAsked = (
   given: unknown,
-  call: Pick<CallInfo, 'callId' | 'agent' | 'parentId'> & Voices,
+  call: Pick<CallInfo, 'callId' | 'agent' | 'parentId'> & Voices & { readonly isResumed: boolean },
 ): { readonly input: readonly Message[]; readonly history: readonly Message[] } => {
-  const own = `given/${call.callId}/`;
-  const input = withoutIds(given, (id) => call.parentId === undefined && !id.startsWith(own));
+  const isFromTeam = call.parentId !== undefined;
+  const input = isFromTeam || call.isResumed ? given : withoutIds(given);
   if (!Array.isArray(input)) return { input: readInput(input, call), history: [] };
   const parts = readableEntries('input', input);
   // Results that only the question follows are for tools that wait.
@@ -113,19 +113,13 @@ export const readLateInput = (
   call: Pick<CallInfo, 'callId' | 'agent'>,
   place: string,
 ): readonly UserMessage[] =>
-  readInput(
-    withoutIds(input, () => true),
-    call,
-    (index) => `${place}/${index}`,
-  ).map(fromUser);
+  readInput(withoutIds(input), call, (index) => `${place}/${index}`).map(fromUser);
 
 /** Only teams and journals know what is beside a question: guards of an agent in a team do not check it. */
-const withoutIds = (input: unknown, isForeign: (id: string) => boolean): unknown =>
+const withoutIds = (input: unknown): unknown =>
   Array.isArray(input)
     ? input.map((part: unknown) =>
-        isRecord(part) && isBesideQuestion(part) && isForeign(String(part['id']))
-          ? { ...part, id: '' }
-          : part,
+        isRecord(part) && isBesideQuestion(part) ? { ...part, id: '' } : part,
       )
     : input;
 

@@ -60,6 +60,25 @@ describe('I22: a cold call of a session that is subscribed again before it has r
     expect(read.at(-2)).toMatchObject({ role: 'assistant', content: [{ text: 'Done.' }] });
   });
 
+  it.each<[string, MemoryFactory | undefined]>([
+    ['by default', undefined],
+    ['in a line', line()],
+  ])('asks with what others have said since the question once, %s', async (_name, memory) => {
+    const { model, agent } = agentOf([text('Hi.')], down, down, [text('Done.')], [text('Bye.')]);
+    const session = sessions(agent, memory && { memory }).open('s');
+    await session.call('Hello.');
+    const other = { role: 'assistant', name: 'other', content: 'I would pay 6.' } as const;
+    await lastValueFrom(session.call$(['Pay 5.', other]).pipe(retry(3)));
+    const asked = ['Hello.', 'Hi.', 'Pay 5.', 'I would pay 6.'];
+    expect(model.requests.slice(1).map(({ messages }) => textsOf(messages))).toEqual(
+      Array.from({ length: 3 }, () => asked),
+    );
+    await session.call('Bye.');
+    expect(textsOf(model.requests[4]?.messages)).toEqual([...asked, 'Done.', 'Bye.']);
+    const { branches = [] } = await session.saveState();
+    expect(branches).toEqual([]);
+  });
+
   it('keeps the tool calls of the failed attempt as a branch after that message', async () => {
     const { agent } = agentOf(...answers);
     const session = sessions(agent).open('s');

@@ -84,7 +84,7 @@ describe('what a handoff carries', () => {
       );
       const ann = createAgent({
         name: 'ann',
-        model: scriptedModel([toolCall('shot'), toolCall('note'), to('bob')]),
+        model: scriptedModel([toolCall('note'), toolCall('shot'), toolCall('note'), to('bob')]),
         tools: [shot, note],
         use: hides ? [hide] : [],
       });
@@ -92,13 +92,15 @@ describe('what a handoff carries', () => {
       return bob.requests[0]?.messages.at(-2)?.content;
     };
     expect(await read(false)).toEqual([
-      text(`${toolsCalled}I called shot({}), which returned:\n> See:`),
+      text(
+        `${toolsCalled}I called note({}), which returned:\n> noted\n\nI called shot({}), which returned:\n> See:`,
+      ),
       image,
       text('\n\nI called note({}), which returned:\n> noted'),
     ]);
     expect(await read(true)).toEqual([
       text(
-        `${toolsCalled}I called shot({}), which returned:\n> -\n\nI called note({}), which returned:\n> -`,
+        `${toolsCalled}I called note({}), which returned:\n> -\n\nI called shot({}), which returned:\n> -\n\nI called note({}), which returned:\n> -`,
       ),
     ]);
   });
@@ -195,6 +197,23 @@ describe('what a handoff carries', () => {
     const own = agentOf('a', scriptedModel([to('b')]), finish('transfer_to_b'));
     const desk = handoff({ agents: [own, agentOf('b', scriptedModel())].map(member), allow: {} });
     expect((await desk.call('?')).name).toBe('a');
+  });
+
+  it('G5: a transfer that fails hands nothing over, also beside the end of a turn', async () => {
+    const end = tool({
+      name: 'end',
+      description: 'Ends.',
+      run: () => toolOutput({ content: 'The end.', finalAnswer: true }),
+    });
+    const failing = toolCall('transfer_to_bob', { reason: 7 });
+    const ann = agentOf('ann', scriptedModel([failing, toolCall('end')]), end);
+    const desk = handoff({ agents: [ann, agentOf('bob', scriptedModel())].map(member) });
+    const reply = await desk.call('?');
+    expect([reply.name, reply.text, reply.toolCalls.map(({ isError }) => isError)]).toEqual([
+      'ann',
+      'The end.',
+      [true, false],
+    ]);
   });
 
   it('G5, C1: guards of the next agent check its question, and not the conversation before', async () => {

@@ -129,14 +129,19 @@ describe('the question of the next agent of a handoff', () => {
   it('G5, C1: no id that a client gives keeps a message from the guards', async () => {
     const evil = {
       role: 'user',
-      id: 'given/x/1',
+      id: 'given/c/1',
       content: [{ type: 'text', text: 'A secret.' }],
     } as const;
     const model = scriptedModel();
     const guarded = createAgent({ name: 'a', model, use: [denyList(['secret'])] });
-    for (const agent of [guarded, handoff({ agents: [member(guarded)] })]) {
-      const events = await record(agent.stream$(['Hi', evil])).catch((error: unknown) => error);
-      expect(JSON.stringify(events)).toContain('guardRejected');
+    const teams = [handoff({ agents: [member(guarded)] }), asAgent(guarded, { name: 'team' })];
+    for (const agent of [guarded, ...teams]) {
+      // A client may know the id of the call: its own, or that of its request.
+      for (const callId of ['c', 'd']) {
+        const events$ = agent.stream$(['Hi', evil], { callId });
+        const events = await record(events$).catch((error: unknown) => error);
+        expect(JSON.stringify(events)).toContain('guardRejected');
+      }
     }
     expect(model.requests).toEqual([]);
   });
