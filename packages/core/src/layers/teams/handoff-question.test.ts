@@ -117,12 +117,13 @@ describe('the question of the next agent of a handoff', () => {
     });
     const session = sessions(handoff({ agents: [desk, team].map(member) })).open('s');
     const replied = session.call('Charged twice!', { metadata });
-    const steered = lastValueFrom(session.steer$('In May.'));
+    const byCard = { role: 'user', id: 'given/c/1', content: [text('By card.')] } as const;
+    const steered = lastValueFrom(session.steer$(['In May.', byCard]));
     door.next('done');
     door.complete();
     expect(await steered).toMatchObject({ status: 'delivered' });
     expect((await replied).text).toBe('Done.');
-    expect([...asked]).toEqual(['Charged twice! In May.']);
+    expect([...asked]).toEqual(['Charged twice! In May. By card.']);
     expect(model.requests[0]?.messages.map(textOf).join('\n')).toContain('> a page');
   });
 
