@@ -92,8 +92,11 @@ describe('T13: a message while tools wait for results', () => {
   });
 
   it('takes the results that it brings, and cancels the others', async () => {
-    const { model, session } = await waiting(inProcessMemory(), [text('Noon.')]);
-    await session.call([toolResults({ a: 'red' }, { from: 'client' }), 'What time is it?']);
+    const { model, session, stored } = await waiting(inProcessMemory(), [text('Noon.')]);
+    const input = [toolResults({ a: 'red' }, { from: 'client' }), 'What time is it?'];
+    await session.call(input, { callId: 'next' });
+    const ids = (await stored()).map(({ id }) => id);
+    expect(ids.slice(-3)).toEqual(['next/input/0', 'next/input/1', 'next/1']);
     expect(resultsIn(model.requests[1]?.messages ?? [])).toMatchObject([
       { toolCallId: 'a', isError: false, content: [{ text: 'red' }] },
       { toolCallId: 'b', isError: true, content: [{ text: gone }] },

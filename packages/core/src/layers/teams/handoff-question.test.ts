@@ -117,7 +117,11 @@ describe('the question of the next agent of a handoff', () => {
     });
     const session = sessions(handoff({ agents: [desk, team].map(member) })).open('s');
     const replied = session.call('Charged twice!', { metadata });
-    const byCard = { role: 'user', id: 'given/c/1', content: [text('By card.')] } as const;
+    const byCard = {
+      role: 'user',
+      id: 'given/c/1',
+      content: [{ type: 'text', text: 'By card.' }],
+    } as const;
     const steered = lastValueFrom(session.steer$(['In May.', byCard]));
     door.next('done');
     door.complete();
