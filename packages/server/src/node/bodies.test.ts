@@ -224,3 +224,17 @@ describe('X43: a client of HTTP/1.0', () => {
     expect(all).toMatch(/\r\n\r\nid: /u);
   });
 });
+
+describe('X43: an absolute target', () => {
+  it.each([
+    ['http://evil.example/api/chat', 'localhost', 421],
+    ['HTTP://evil.example/api/chat', 'localhost', 400],
+    ['http://localhost/api/chat', 'evil.example', 200],
+  ])('names the host, whatever the header says: %s with %s', async (target, host, status) => {
+    const socket = connect(await listening(chatWith().listener), '127.0.0.1');
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    let all = '';
+    for await (const piece of socket) all += String(piece);
+    expect(all).toMatch(new RegExp(`^HTTP/1.1 ${status} `, 'u'));
+  });
+});

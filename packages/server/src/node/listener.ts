@@ -161,13 +161,22 @@ const requestFor = (
 
 /** The request with its whole body, also if others read it. `new Request()` does not take the request of the adapter. */
 const withWholeBody = (asked: Request, handled: Handled): Request => {
-  const { method, headers, signal, url } = asked;
+  const { method, signal, url } = asked;
   const { incoming } = handled;
+  const headers = headersOf(asked, incoming);
   if (isForbidden.test(method)) return asked;
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal });
   if (incoming.readableDidRead) return withReadBody(asked, handled);
   const body = isFollowed(incoming) ? copyOf(incoming) : asked.body;
   return new Request(url, { method, headers, signal, body, duplex: 'half' });
+};
+
+/** The headers of a request. An absolute target names the host, whatever the header says (RFC 9112, 3.2.2). */
+const headersOf = ({ headers, url }: Request, { url: target = '' }: Incoming): Headers => {
+  if (!/^https?:\/\//iu.test(target)) return headers;
+  const own = new Headers(headers);
+  own.set('host', new URL(url).host);
+  return own;
 };
 
 /** Methods that a `Request` cannot have. */
@@ -188,11 +197,9 @@ const copyOf = (incoming: Incoming): ReadableStream => {
 };
 
 /** The request with the body that was read before. */
-const withReadBody = (
-  { url, method, headers: given, signal }: Request,
-  handled: Handled,
-): Request => {
-  const headers = new Headers(given);
+const withReadBody = (asked: Request, handled: Handled): Request => {
+  const { url, method, signal } = asked;
+  const headers = new Headers(headersOf(asked, handled.incoming));
   // The parser has decoded the body.
   if (headers.has('content-encoding')) {
     headers.delete('content-encoding');
