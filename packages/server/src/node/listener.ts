@@ -171,7 +171,7 @@ const withWholeBody = (asked: Request, handled: Handled): Request => {
   return new Request(url, { method, headers, signal, body, duplex: 'half' });
 };
 
-/** The headers of a request. An absolute target names the host, whatever the header says (RFC 9112, 3.2.2). */
+/** The headers of a request. An absolute target names the host, and the header counts no more (RFC 9112, 3.2.2). */
 const headersOf = ({ headers, url }: Request, { url: target = '' }: Incoming): Headers => {
   if (!/^https?:\/\//iu.test(target)) return headers;
   const own = new Headers(headers);
