@@ -48,9 +48,9 @@ it.each(elsewhere)(
 it('X10: what only looks like a secret stays', () => {
   const server = serverOf('mcp()', {
     name: 'x',
-    stdio: { command: 'x', args: ['--root', '/work/projects', '--mode=strict'] },
+    stdio: { command: 'x', args: ['--root', '/srv/projects', '--mode=strict'] },
   });
-  const text = 'There is no /work/projects in strict mode.';
+  const text = 'There is no /srv/projects in strict mode.';
   expect(failureOf(server, 'to run', new Error(text)).message).toContain(text);
 });
 

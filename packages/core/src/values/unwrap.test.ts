@@ -6,7 +6,7 @@ const openings = [
   ...['- ', '* ', '+ ', '• ', '1. ', '2) ', '# ', '### ', '> '],
   ...['- `', '1. ``', '- **`', '**`', '“`', '# **', '<think>I look.</think>\n`', '  \n`'],
 ];
-/** What a call may go on with. */
+/** Text that may follow the opening of a call. */
 const fillings = ['x y ', '`', '**', '"', '\\"', '{', '\n"', '\n> "', ' ', '.,', "_'"];
 
 const unwrapper = (push: (text: string) => void = () => undefined) =>
