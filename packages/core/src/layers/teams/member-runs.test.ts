@@ -164,6 +164,7 @@ const built = (plan: Plan) => {
     ]);
   const handoffOf = (parts: readonly Leaf[], extra: readonly Extra[]): Agent => {
     const start = names;
+    const members = new Set<string>();
     let from = 0;
     const agents = parts.map((leaf, index) => {
       const how = extra[index % extra.length] ?? 'none';
@@ -179,10 +180,12 @@ const built = (plan: Plan) => {
       };
       return agentOf(leaf, end, (all) => {
         if (index === 0) from = effects.length;
-        for (const { n } of effects.slice(from))
-          if (!all.includes(`"n":${n},`)) unread.push(`${n}`);
+        for (const { agent, n } of effects.slice(from))
+          if (members.has(agent) && !all.includes(`"n":${n},`)) unread.push(`${n}`);
       });
     });
+    // Agents beside this team run at the same time.
+    for (const { name } of agents) members.add(name);
     return handoff({ name: `desk${(names += 1)}`, agents: agents.map(member) });
   };
   const stepOf = (it: Plan): Agent => {
@@ -212,6 +215,18 @@ const built = (plan: Plan) => {
   };
   const team = asAgent(stepOf(plan), { name: 'root' });
   return { team, effects, unread };
+};
+
+const working: Leaf = { kind: 'leaf', turns: [[['work', 0]]] };
+const silent: Leaf = { kind: 'leaf', turns: [] };
+
+/** A tool of another agent ends while a handoff starts. */
+const besideHandoff: Plan = {
+  kind: 'parallel',
+  parts: [
+    { kind: 'sequential', parts: [working, silent] },
+    { kind: 'handoff', parts: [working, silent], extra: ['none'] },
+  ],
 };
 
 const numberOf = ({ input }: ToolRun): number => Number(input['n']);
@@ -270,7 +285,7 @@ describe('the tool calls of a team', () => {
           expect(unread).toEqual([]);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 400, examples: [[besideHandoff, undefined, false]] },
     );
   });
 
