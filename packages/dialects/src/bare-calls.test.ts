@@ -43,6 +43,40 @@ describe('P3: calls in JSON without marks, and in other tags', () => {
     }
   });
 
+  it.each(['', ' ', '\n', ', ', ';\n'])(
+    'P3: runs each of two, with %j between',
+    async (between) => {
+      for (const reply of [json + between + json, `[${json}]${between}[${json}]<|eot_id|>`]) {
+        for (const pieces of cuts(reply)) {
+          expect(await ran(pieces)).toEqual({ calls: [name, name], text: undefined });
+        }
+      }
+    },
+  );
+
+  it.each([
+    '{}',
+    '\n{"temperature": -3}',
+    '\n[{"title": "A"}]',
+    '{</tool_call>',
+    '; {"a": <|eot_id|>',
+  ])('P3: runs a call, and not %j after it', async (after) => {
+    for (const pieces of cuts(json + after)) {
+      expect(await ran(pieces)).toEqual({ calls: [name], text: undefined });
+    }
+  });
+
+  it.each(['{', '\n{"name": "now", "argum', ', {"a": 1', '{"a": <b>'])(
+    'X2: runs nothing if %j follows, which is cut off',
+    async (after) => {
+      for (const pieces of cuts(json + after)) {
+        const { chunks } = await read((model) => parseToolCalls(model), pieces);
+        expect(outcome(chunks)).toMatchObject({ malformed: 'The tool call is not complete.' });
+        expect(outcome(chunks).calls).toBeUndefined();
+      }
+    },
+  );
+
   it('P3: a dialect reads JSON itself, with its thought', async () => {
     const reply = `{"name": "${name}", "arguments": {"city": "Oslo"}, "thought": "I look."}`;
     for (const pieces of cuts(reply)) {

@@ -1,4 +1,4 @@
-import { firstOf, maxHead } from './cursor.js';
+import { firstOf, type Found, maxHead } from './cursor.js';
 import { bareCall, bareJsonCall, bareName, type Format } from './formats.js';
 import { areJsonCalls, createScan, type WrittenCall } from './read-calls.js';
 import type { Reading, State } from './reading.js';
@@ -16,6 +16,8 @@ export const createCallStates = (reading: Reading) => {
   let isOwn = false;
   let isWithinLine = false;
   let hasClosed = false;
+  /** Whether calls without a mark precede this one. */
+  let isAnother = false;
 
   const beginCall = (next: Format, toolName: string | undefined, length: number): void => {
     isWithinLine = !cursor.isLineStart;
@@ -25,6 +27,7 @@ export const createCallStates = (reading: Reading) => {
     named = toolName;
     body = '';
     hasClosed = false;
+    isAnother = false;
     scan = createScan();
     reading.state = format.isMarked === true ? markedCall : call;
   };
@@ -34,8 +37,10 @@ export const createCallStates = (reading: Reading) => {
     const end = scan.feed(cursor.text, cursor.at);
     body += cursor.takeTo(end?.end ?? -1);
     if (end === undefined && !cursor.isEnd) return false;
-    const isCut = end?.isClosed !== true && !isClosedHere();
-    if (format === bareJsonCall && !isCut && !areJsonCalls(body, tools)) leaveBare();
+    const closed = end?.isClosed === true ? true : closedHere();
+    if (closed === 'more') return false;
+    const isCut = closed !== true;
+    if (format === bareJsonCall && !isCut && !isAnother && !areJsonCalls(body, tools)) leaveBare();
     else if ((format === bareCall || format === bareJsonCall) && !isCut) reading.state = bareRest;
     else if (format.repeats !== true && end?.isClosed === true) reading.state = argumentsRest;
     else if (end === undefined) settleAtEnd();
@@ -68,8 +73,8 @@ export const createCallStates = (reading: Reading) => {
     const close = format.closes.find((it) => whole.startsWith(it, end)) ?? '';
     if (isClosed) reading.writeText(whole.slice(end + close.length));
   };
-  const isClosedHere = (): boolean =>
-    [...format.closes, ...reading.pending].some((close) => cursor.startsWith(close) === true);
+  const closedHere = (): Found =>
+    firstOf([...format.closes, ...reading.pending], (close) => cursor.startsWith(close));
   /** A body that ends with its closing mark. */
   const markedCall: State = () => {
     const [close = ''] = format.closes;
@@ -156,6 +161,7 @@ export const createCallStates = (reading: Reading) => {
     if (another === 'more') return false;
     if (another !== undefined) {
       body += cursor.take(between.length + another[0].length);
+      isAnother = true;
       scan = createScan();
       reading.state = call;
       return true;

@@ -95,17 +95,15 @@ const valueEnd = (text: string, at: number, plain: RegExp): number => {
   return plain.lastIndex;
 };
 
-/** The objects of a list, as written. */
+/** The objects of a list, or those that follow each other, as written. */
 const itemsOf = (text: string): readonly string[] => {
   const items: string[] = [];
-  let at = text.indexOf('[') + 1;
+  let at = 0;
   for (;;) {
     const from = text.indexOf('{', at);
     if (from < 0) return items;
     const end = createScan().feed(text, from)?.end ?? text.length;
     items.push(text.slice(from, end));
-    // A mark within the list ends it.
-    if (end === from) return items;
     at = end;
   }
 };
@@ -113,11 +111,9 @@ const itemsOf = (text: string): readonly string[] => {
 const nameKeys = ['name', 'tool_name', 'tool', 'function'];
 const inputKeys = ['arguments', 'parameters', 'args', 'input', 'inputs'];
 
-/** `{"name": …, "arguments": …}`, or a list of such calls, with the keys of any family. */
+/** `{"name": …, "arguments": …}`, or several such calls, in a list or without, with the keys of any family. */
 export const readJsonCalls: ReadBody = (body, _name, tools) => {
-  const text = body.trim();
-  if (!text.startsWith('[')) return [readJsonCall(text, tools)];
-  const items = itemsOf(text);
+  const items = itemsOf(body);
   return items.length === 0
     ? [{ problem: 'The list of calls has no call.' }]
     : items.map((item) => readJsonCall(item, tools));
@@ -125,8 +121,7 @@ export const readJsonCalls: ReadBody = (body, _name, tools) => {
 
 /** Whether JSON without marks is a call, or several: each names a tool and has arguments. */
 export const areJsonCalls = (body: string, tools: ToolTable): boolean => {
-  const text = body.trim();
-  const items = text.startsWith('[') ? itemsOf(text) : [text];
+  const items = itemsOf(body);
   return (
     items.length > 0 &&
     items.every((item) => {

@@ -92,6 +92,21 @@ const pieces = [
   'functions.',
   'default_api.now',
   '.call(',
+  '**',
+  '- ',
+  '> ',
+  '“',
+  '”',
+  '. ',
+  '\\',
+  '\\"',
+  '<|eot_id|>',
+  '<function_call id="1">',
+  '</function_call>',
+  '<tool_use>',
+  '</tool_use>',
+  '{"name": "run", "arguments": {"code": "</tool_call>"}}',
+  '{"name": "Ada"}',
 ];
 
 const cutAt = (reply: string, cuts: readonly number[]): readonly string[] => {
@@ -126,7 +141,10 @@ describe('P2: any cuts give the same', () => {
           expect(sequence(cut.chunks)).toEqual(sequence(whole.chunks));
         },
       ),
-      { numRuns: 2_000 },
+      {
+        numRuns: 2_000,
+        examples: [[['{"name": "now", "arguments": {}}', '{', '</tool_call>'], [35]]],
+      },
     );
   });
 
