@@ -111,6 +111,9 @@ export const createCallStates = (reading: Reading) => {
       read.forEach((each) => init.emitCall(each, written));
     }
   };
+  /** Whether a call that ends by itself is followed by this mark, of which the end of a reply may cut off a part. */
+  const closes = (close: string, from: number): Found =>
+    cursor.startsWith(close, from) ?? (cursor.endsWithin(close, from) ? true : undefined);
   /** Closing marks, or another call in the same mark. */
   const afterCall: State = () => {
     const next = cursor.peek();
@@ -121,7 +124,7 @@ export const createCallStates = (reading: Reading) => {
       return cursor.isEnd && cursor.left > 0;
     }
     const closing = firstOf(format.closes, (close) => {
-      const found = cursor.startsWith(close, space);
+      const found = closes(close, space);
       return found === true ? reading.drop(space + close.length) : found;
     });
     if (closing === true) hasClosed = true;
@@ -151,7 +154,7 @@ export const createCallStates = (reading: Reading) => {
       return cursor.isEnd;
     }
     const space = next.length - next.trimStart().length;
-    const closing = firstOf(format.closes, (close) => cursor.startsWith(close, space));
+    const closing = firstOf(format.closes, (close) => closes(close, space));
     if (closing !== undefined) {
       if (closing === true) settle(false);
       return closing === true;

@@ -114,6 +114,12 @@ export const createCursor = (leads: RegExp) => {
         ? 'more'
         : undefined;
     },
+    /** Whether the reply ends within this mark. */
+    endsWithin: (mark: string, from = 0): boolean => {
+      const rest = peek(mark.length, from).toLowerCase();
+      const isLast = isEnd && rest !== '' && rest.length === left() - from;
+      return isLast && mark.toLowerCase().startsWith(rest);
+    },
     /** Takes text up to the next character that may start a mark; nothing if it depends on more text. */
     takeRun: (): string | undefined => {
       if (left() === 0) return undefined;

@@ -182,6 +182,57 @@ describe('X2: a call that is cut off never runs', () => {
     );
   });
 
+  const json = '{"name": "now", "arguments": {}}';
+  it.each([
+    [`<tool_call>${json}`, '</tool_call>'],
+    [`<TOOL_CALL>${json}\n`, '</TOOL_CALL>'],
+    [`<tool_call>[${json}]</tool_call>\n`, '</tool_call>'],
+    [`<tool_call><function=now></function>`, '</tool_call>'],
+    [`<function_call id="1">${json}`, '</function_call>'],
+    [`<|python_tag|>now()`, '<|eom_id|>'],
+    [`<|START_ACTION|>[${json}]`, '<|END_ACTION|>'],
+    [`<|tool_call_start|>[now()]`, '<|tool_call_end|>'],
+    [`Action: \`\`\`json\n[${json}]\n`, '```'],
+    ['<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}', '<｜tool▁call▁end｜>'],
+    ['<|channel|>commentary to=functions.now<|message|>{}', '<|call|>'],
+    [json, '</tool_call>'],
+    [`[${json}]`, '<|eot_id|>'],
+    ['[now()]', '<|im_end|>'],
+  ])('X2: %j ends by itself: %j may be cut off', async (call, mark) => {
+    for (let end = 0; end <= mark.length; end += 1) {
+      const reply = `${call}${mark.slice(0, end)}`;
+      for (const pieces of [[reply], reply.split('')]) {
+        const found = outcome((await read(parsed, pieces)).chunks);
+        expect({ reply, ...found }).toEqual({ reply, calls: [['now', {}]] });
+      }
+    }
+  });
+
+  it.each([
+    ['<function=now>', '</function>'],
+    ['<function=now>{}', '</function>'],
+    ['<invoke name="now">', '</invoke>'],
+    ['<tool_call>now<arg_key>a</arg_key><arg_value>b</arg_value>', '</tool_call>'],
+    ['<tool_call>{"name": "now", "arguments": {', '</tool_call>'],
+  ])('X2: %j ends with %j, so it does not run without all of it', async (call, mark) => {
+    for (let end = 0; end < mark.length; end += 1) {
+      const reply = `${call}${mark.slice(0, end)}`;
+      for (const pieces of [[reply], reply.split('')]) {
+        const {
+          calls,
+          refused,
+          malformed,
+          text: said,
+        } = outcome((await read(parsed, pieces)).chunks);
+        const why = refused ?? malformed;
+        expect({ reply, calls, said, why }).toEqual({
+          reply,
+          why: 'The tool call is not complete.',
+        });
+      }
+    }
+  });
+
   it('X1: an error keeps the text that was held, and runs nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<ModelChunk>('-a-b-#', {
