@@ -285,6 +285,27 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
     expect(longestHold(dialect, reply)).toBeLessThan(part.length + 80);
   });
 
+  it.each([
+    ['Final Answer: 4\nFinal Answer: 4\nFinal Answer: 4', '4'],
+    ['Final Answer: 4\n\nFinal Answer:  4\n\nFinal Answer: 4\nFinal Answer: 4\n', '4'],
+    ['Final Answer: Final Answer: 4', '4'],
+    ['Final Answer:\nFinal Answer: 4\nFinal Answer: 4', '4'],
+    ['Action: {"final_answer": "4"}\nFinal Answer: 4\nFinal Answer: 4', '4'],
+    ['Final Answer: a\nFinal Answer: a\nFinal Answer: b', 'a\nFinal Answer: a\nFinal Answer: b'],
+    [
+      'Final Answer: a\nb\nFinal Answer: a\nFinal Answer: b',
+      'a\nb\nFinal Answer: a\nFinal Answer: b',
+    ],
+    [
+      'Final Answer: a\nb\nFinal Answer: a\nFinal Answer:b\nFinal Answer: a\nb',
+      'a\nb\nFinal Answer: a\nFinal Answer:b\nFinal Answer: a\nb',
+    ],
+  ])('P10: %j says %j', async (reply, said) => {
+    for (const pieces of cuts(reply)) {
+      expect(await outcome(dialect, pieces)).toEqual({ ran: [], said, isAsked: false });
+    }
+  });
+
   it('P10: an answer as the input of the final answer streams', () => {
     const reply = `Action: {"action": "Final Answer", "action_input": ${long}}`;
     expect(longestHold(dialect, reply)).toBeLessThan(120);

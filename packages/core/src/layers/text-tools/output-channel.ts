@@ -39,7 +39,7 @@ export const createOutputChannel = ({
   let followsThought = false;
   let repeated = '';
   let repeatedLabel: string | undefined;
-  let repeats = createRepetition([]);
+  let repetition = createRepetition([]);
 
   const addText = (text: string): void => {
     switch (channel) {
@@ -60,7 +60,7 @@ export const createOutputChannel = ({
         return;
       case 'repeated':
         repeated += text;
-        if (repeatedLabel !== undefined && !repeats(text)) continueAnswer(repeatedLabel);
+        if (!repetition.push(text) && repeatedLabel !== undefined) continueAnswer(repeatedLabel);
     }
   };
   const hold = (text: string): void => {
@@ -106,6 +106,7 @@ export const createOutputChannel = ({
     emitter.close();
     channel = next;
     isLabelled = labelled;
+    if (channel === 'repeated') repetition = createRepetition(result.answer ?? []);
   };
   const compareAnswers = (other: string): void => {
     const answer = result.answer?.join('').trim();
@@ -163,16 +164,19 @@ export const createOutputChannel = ({
     beginPreview,
     dropPreview,
     switchTo,
-    /** The following text belongs to the answer, unless it repeats it. */
+    /** The following text belongs to the answer, unless it repeats it, perhaps more than once. */
     addRepeatedAnswer: (label: string) => {
-      if (channel === 'repeated') {
+      if (channel === 'repeated' && !repetition.isWhole) {
         repeated += label;
-        repeats(label);
+        repetition.push(label);
         return;
       }
+      if (channel !== 'repeated' || repeatedLabel !== undefined) {
+        repeatedLabel = `${repeatedLabel ?? ''}${repeated}${label}`;
+      }
       channel = 'repeated';
-      repeats = createRepetition(result.answer ?? []);
-      repeatedLabel = label;
+      repeated = '';
+      repetition = createRepetition(result.answer ?? []);
     },
     followAction: () => {
       emitter.close();

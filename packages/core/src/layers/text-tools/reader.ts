@@ -173,6 +173,7 @@ export const createReader = ({
         output.reclassifyAsThought();
         output.switchTo(result.answer === undefined ? 'answer' : 'repeated');
         result.answer ??= [];
+        isMarkedStart = true;
         return true;
       case 'action':
       case 'input':
@@ -197,7 +198,6 @@ export const createReader = ({
         return thoughts.end(tag);
       case 'answer':
         takeLabel({ type: 'answer', length: tag.length });
-        isMarkedStart = true;
         return 'found';
       case 'unanswer':
         return takeMark(tag);

@@ -13,12 +13,13 @@ describe('P10: a second answer', () => {
         fc.array(part, { maxLength: 4 }),
         (first, same, more) => {
           const answer = first.join('').trim();
-          const repeats = createRepetition(first);
+          const repetition = createRepetition(first);
           let text = '';
           for (const piece of [` ${answer.slice(0, same)}`, ...more]) {
             text += piece;
             const isStart = answer.startsWith(text.trim());
-            expect(repeats(piece)).toBe(isStart);
+            expect(repetition.push(piece)).toBe(isStart);
+            expect(repetition.isWhole).toBe(answer !== '' && text.trim() === answer);
             if (!isStart) return;
           }
         },

@@ -1,9 +1,5 @@
-/**
- * Compares text that comes in pieces with the start of another text, and reads each once. The space around both does not
- * count. The result says whether the text so far
- * is such a start.
- */
-export const createRepetition = (pieces: readonly string[]): ((text: string) => boolean) => {
+/** Compares text that comes in pieces with another text, and reads each once. The space around both does not count. */
+export const createRepetition = (pieces: readonly string[]) => {
   let at = 0;
   let offset = 0;
   let space = '';
@@ -31,14 +27,24 @@ export const createRepetition = (pieces: readonly string[]): ((text: string) => 
       rest = rest.slice(piece.length);
     }
   };
-  return (text) => {
-    if (text.trim() === '') {
-      space += text;
+  return {
+    /** Returns whether the text so far is a start of the other one. */
+    push: (text: string): boolean => {
+      if (text.trim() === '') {
+        space += text;
+        return isSame;
+      }
+      const body = (space + text).trimEnd();
+      space = (space + text).slice(body.length);
+      compare(hasBegun ? body : begin(body));
       return isSame;
-    }
-    const body = (space + text).trimEnd();
-    space = (space + text).slice(body.length);
-    compare(hasBegun ? body : begin(body));
-    return isSame;
+    },
+    /** Whether the text so far is all of the other one. */
+    get isWhole(): boolean {
+      const rest = (pieces[at] ?? '').slice(offset) + (pieces.slice(at + 1).find(hasText) ?? '');
+      return isSame && hasBegun && !hasText(rest);
+    },
   };
 };
+
+const hasText = (text: string): boolean => text.trim() !== '';
