@@ -12,6 +12,19 @@ const withoutTypes = (plugin) =>
       .map(([name]) => [`rxjs-x/${name}`, 'off']),
   );
 
+const syntax = [
+  { selector: 'ExportAllDeclaration', message: 'Name what a package exports.' },
+  { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
+  { selector: 'ExportDefaultDeclaration', message: 'Use a named export.' },
+];
+
+/** Programs compute options: `{ timeoutMs: config.timeoutMs }`. Ports pass theirs on to code that expects none. */
+const optionsTakeUndefined = {
+  selector:
+    'ExportNamedDeclaration > TSInterfaceDeclaration[id.name=/^(?!(Load|Append|Request|Part|Prepare|Present)Options$).*(Options|Definition|Defaults|Limits|Policy|ToolRetry|Timeouts)$/] TSPropertySignature[optional=true][typeAnnotation.typeAnnotation.type!=/^TS(Unknown|Never|IndexedAccess)/]:not(:has(TSTypeAnnotation > TSUnionType > TSUndefinedKeyword.types))',
+  message: 'Options take `undefined`: write `name?: Type | undefined`.',
+};
+
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/temp/**'] },
   js.configs.recommended,
@@ -32,12 +45,7 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       '@typescript-eslint/consistent-type-assertions': ['error', { assertionStyle: 'never' }],
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'ExportAllDeclaration', message: 'Name what a package exports.' },
-        { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
-        { selector: 'ExportDefaultDeclaration', message: 'Use a named export.' },
-      ],
+      'no-restricted-syntax': ['error', ...syntax],
 
       // `$` ends the name of an Observable, and of a method that returns one. Operators do not carry it.
       'rxjs-x/finnish': [
@@ -130,6 +138,11 @@ export default tseslint.config(
   {
     files: ['docs/site/.vitepress/theme/*.mjs'],
     languageOptions: { globals: { document: 'readonly' } },
+  },
+  {
+    files: ['packages/*/src/**/*.ts'],
+    ignores: ['packages/cli/**', '**/*.test.ts', '**/*.test-d.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...syntax, optionsTakeUndefined] },
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

@@ -66,20 +66,20 @@ export interface A2aToolOptions {
   /** Describes to the model when to ask the agent. */
   readonly description: string;
   /** Headers of every request, such as `authorization`. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Further origins that its card may name for requests, such as `https://api.example`. Default: none. */
-  readonly origins?: readonly string[];
+  readonly origins?: readonly string[] | undefined;
   /**
    * The reaction to an agent that requires input: the model gets the question, and may answer by calling the tool again;
    * or the call is suspended with `{ question, taskId, contextId }`, for `answer$`. Default: `model`.
    */
-  readonly onInput?: 'model' | 'suspend';
+  readonly onInput?: 'model' | 'suspend' | undefined;
   /** Maximum duration of a run, in milliseconds. Default: `timeouts.toolMs` of the call. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Maximum wait for the card, in milliseconds. Default: 10,000. */
-  readonly connectMs?: number;
+  readonly connectMs?: number | undefined;
   /** Limits for what the agent sends. */
-  readonly limits?: A2aLimits;
+  readonly limits?: A2aLimits | undefined;
 }
 
 /** A remote agent as a tool. */

@@ -7,7 +7,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { A2AError } from '@a2a-js/sdk/errors';
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord, untrustedText } from '@millrace/core/values';
+import { type Complete, isRecord, untrustedText } from '@millrace/core/values';
 import {
   catchError,
   concatMap,
@@ -24,9 +24,9 @@ import {
 /** Limits for what a remote agent sends, in bytes. */
 export interface A2aLimits {
   /** Of its card. Default: 100,000. */
-  readonly card?: number;
+  readonly card?: number | undefined;
   /** Of a response, a whole stream included. Default: 16,000,000. */
-  readonly response?: number;
+  readonly response?: number | undefined;
 }
 
 /** A remote agent, as the options of its tool describe it. */
@@ -37,7 +37,7 @@ export interface Remote {
   readonly headers: Readonly<Record<string, string>>;
   /** Origins that may be asked, beside that of the target. */
   readonly origins: readonly string[];
-  readonly limits: Required<A2aLimits>;
+  readonly limits: Complete<A2aLimits>;
   readonly connectMs: number;
 }
 

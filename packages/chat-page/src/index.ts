@@ -6,11 +6,11 @@ import { assets, html } from '#assets';
 /** Options of `chatPage`. */
 export interface ChatPageOptions {
   /** The name above the conversations. Default: the name of the agent. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** The path of the page. Default: `/`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** The `path` of the chat server, which has the routes that the page uses. Default: `/api`. */
-  readonly api?: string;
+  readonly api?: string | undefined;
 }
 
 /**

@@ -172,22 +172,22 @@ export interface AgentOptions<
   Tools extends readonly (Tool | ToolGroup)[] = readonly (Tool | ToolGroup)[],
 > extends CallDefaults {
   /** The name in events and for other agents. Default: `agent`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly model: Model;
   /**
    * The system prompt: a string, a function that returns it for a call, or a list of both. Strings at the start of a list
    * are the same in every call, so vendors can cache them.
    */
-  readonly instructions?: Instructions;
+  readonly instructions?: Instructions | undefined;
   /** Tools and tool groups. */
-  readonly tools?: Tools;
+  readonly tools?: Tools | undefined;
   /**
    * Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`,
    * `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none.
    */
-  readonly use?: Use<Output>;
+  readonly use?: Use<Output> | undefined;
   /** Values of context keys. Layers and calls override them. */
-  readonly context?: readonly ContextEntry[];
+  readonly context?: readonly ContextEntry[] | undefined;
 }
 
 /** Options of an agent whose loop may not need a model. */

@@ -96,7 +96,9 @@ export interface Recorded {
   readonly uncertain: (
     id: string,
     toolCall: ToolCallBlock,
-    tool: { readonly idempotent?: boolean; readonly callsAgents?: boolean } | undefined,
+    tool:
+      | { readonly idempotent?: boolean | undefined; readonly callsAgents?: boolean | undefined }
+      | undefined,
     isRemembered: boolean,
   ) => { readonly then?: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
   readonly isWritten: (id: string) => boolean;

@@ -74,15 +74,15 @@ export interface DbosOptions {
    * that it began with; `adopt$` moves the rest. Without it, all workers without one run all calls: after a deploy, calls continue with the
    * new agents.
    */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Engines of the same name share their queues. Default: `millrace`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The schema of DBOS, created if it does not exist. Default: `dbos`. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /** Options of the store of the same database, in a schema of its own. */
-  readonly store?: PostgresOptions;
+  readonly store?: PostgresOptions | undefined;
   /** Options of the `pg` pool of the engine, such as `ssl` and `max`, which is at least 3; the store has its own. Default: 10 connections. */
-  readonly pool?: PoolConfig;
+  readonly pool?: PoolConfig | undefined;
 }
 
 const rules: Readonly<Record<keyof DbosOptions, Rule>> = {
@@ -110,7 +110,7 @@ export interface CallPlace {
 
 export interface FollowOptions {
   /** The `seq` of the last received event: only later ones are emitted. Default: 0. */
-  readonly afterSeq?: number;
+  readonly afterSeq?: number | undefined;
 }
 
 /** Calls of agents on any number of processes, over one Postgres database. Opens nothing before the first use. */

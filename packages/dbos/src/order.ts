@@ -31,24 +31,24 @@ export interface Order {
 
 export interface StartOptions extends PlainCallOptions {
   /** The id of the call. Default: random. */
-  readonly callId?: string;
+  readonly callId?: string | undefined;
   /**
    * The session, which belongs to this agent: use others for other agents. Its calls run one by one, in the order in which they were
    * started, on any worker. Default: none.
    */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** Starts the call after so many milliseconds, also if all processes are restarted meanwhile. Default: 0. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
   /**
    * How long the call, if it is suspended, waits for `answer$`, in milliseconds. Then it continues, and the model is
    * informed that there was no answer. Default: without end.
    */
-  readonly answerWithinMs?: number;
+  readonly answerWithinMs?: number | undefined;
   /**
    * Only workers of this version run the call, unless its session has unfinished calls: then it gets their version. Default: that of the
    * worker that started last.
    */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 const rules: Readonly<Record<keyof StartOptions, Rule>> = {

@@ -71,17 +71,17 @@ export interface WorkOptions {
    * Shuts the worker down when it emits: it takes no more calls, running ones end after their current step, and other workers
    * continue them. Completes then. Unsubscribing does the same immediately, in the middle of steps.
    */
-  readonly until$?: Observable<unknown>;
+  readonly until$?: Observable<unknown> | undefined;
   /** How long to wait for running steps on `until$`, in milliseconds. A call that waits for a decision is cut after this time. Default: 10,000. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
   /** Options of a call that JSON cannot express, such as a context with the database of its user. Default: none. */
-  readonly callOptions?: (call: WorkedCall) => WorkerCallOptions;
+  readonly callOptions?: ((call: WorkedCall) => WorkerCallOptions) | undefined;
   /** How often each worker of these agents looks for waiting calls, in milliseconds; the last one that starts sets it. Default: 100. */
-  readonly pollMs?: number;
+  readonly pollMs?: number | undefined;
   /** How often to look for workers that are gone, in milliseconds. Two looks in a row must agree. Default: 2,000. */
-  readonly recoverMs?: number;
+  readonly recoverMs?: number | undefined;
   /** Workers that may die while they run a call before it is given up. Default: 50. */
-  readonly maxRecoveries?: number;
+  readonly maxRecoveries?: number | undefined;
 }
 
 /** A call that a worker is about to run. */

@@ -13,7 +13,7 @@ import { respond, type Response } from './respond.js';
 /** Options of `demoModel()`. */
 export interface DemoModelOptions {
   /** Milliseconds between words, for a demo that people read along. Default: 0. */
-  readonly pace?: number;
+  readonly pace?: number | undefined;
 }
 
 /**

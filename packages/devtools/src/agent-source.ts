@@ -39,13 +39,13 @@ import { forked$, noticed, type Source } from './source.js';
 
 export interface AgentSourceOptions {
   /** The name above the calls. Default: the file of the program. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** Also inspects calls while no page is open. */
-  readonly keepOpen?: boolean;
+  readonly keepOpen?: boolean | undefined;
   /** Records calls in this process, so they can be forked. */
-  readonly forks?: boolean;
+  readonly forks?: boolean | undefined;
   /** The journal of the agents, if they have one. */
-  readonly journal?: Journal<CallStore>;
+  readonly journal?: Journal<CallStore> | undefined;
 }
 
 export interface AgentSource {

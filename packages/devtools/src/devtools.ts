@@ -17,27 +17,27 @@ import { messageOf } from './source.js';
 /** Options of `devtools`. */
 export interface DevtoolsOptions {
   /** The port on 127.0.0.1. Default: 4983, or a free one if it is taken; 0 for a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** The secret in the address of the page. Default: a random one. Set it to keep the address over restarts. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The name above the calls. Default: the file of the program. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** Turns the devtools on or off. Default: on, unless `NODE_ENV` is `production` or `test`. */
-  readonly enabled?: boolean;
+  readonly enabled?: boolean | undefined;
   /**
    * Records every call, and keeps the process running, so you can inspect a short script. Default: false:
    * calls are recorded while a page is open, and the process may end.
    */
-  readonly keepOpen?: boolean;
+  readonly keepOpen?: boolean | undefined;
   /**
    * Records calls in memory, so they can be forked. A journal needs unique call ids and values that JSON can express.
    * Default: false, so inspection never changes a call.
    */
-  readonly forks?: boolean;
+  readonly forks?: boolean | undefined;
   /** The journal of the agent, if it has one, so its calls can be forked. Takes precedence over `forks`. */
-  readonly journal?: Journal<CallStore>;
+  readonly journal?: Journal<CallStore> | undefined;
   /** Called with a line that has the address. Default: `console.error`. */
-  readonly print?: (line: string) => void;
+  readonly print?: ((line: string) => void) | undefined;
 }
 
 /** The devtools of a process. */

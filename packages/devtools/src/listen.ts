@@ -32,9 +32,9 @@ import type { Source } from './source.js';
 /** Options of a page of devtools. */
 export interface PageOptions {
   /** Default: 4983, or a free one if it is taken. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 const usualPort = 4_983;

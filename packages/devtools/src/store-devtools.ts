@@ -41,13 +41,13 @@ import { forked$, noticed, type Source } from './source.js';
 /** Options of `storeDevtools`. */
 export interface StoreDevtoolsOptions {
   /** The port on 127.0.0.1. Default: 4983, or a free one if it is taken; 0 for a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** The secret in the address of the page. Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The name of the store, above the calls. Default: `store`. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** The agents that can run forks of their calls. Default: none, so the page offers no forks. */
-  readonly agents?: readonly Agent[];
+  readonly agents?: readonly Agent[] | undefined;
 }
 
 /** How often the list is read again while a page is open, in milliseconds. */

@@ -36,15 +36,15 @@ export interface SplitThinkingOptions {
    * thoughts then stream as thoughts. Otherwise they stream as text, which is taken back at the closing tag. A reply
    * without a closing tag is the answer, in any case. Default: false.
    */
-  readonly opened?: boolean;
+  readonly opened?: boolean | undefined;
   /** More tags of thoughts, such as `[['<plan>', '</plan>']]`. */
-  readonly tags?: readonly ThinkingTag[];
+  readonly tags?: readonly ThinkingTag[] | undefined;
 }
 
 /** The options of `parseToolCalls`. */
 export interface ParseToolCallsOptions extends SplitThinkingOptions {
   /** Describes the tools in the prompt with this dialect, as `textTools` does, for servers without tools. */
-  readonly dialect?: Dialect;
+  readonly dialect?: Dialect | undefined;
 }
 
 /**

@@ -34,7 +34,7 @@ type AgentOfSteps = NonNullable<Parameters<typeof asAgent>[1]>;
 /** The resources that a document refers to, and the options of `asAgent`. */
 export interface FlowOptions extends FlowResources, Omit<AgentOfSteps, 'name' | 'output'> {
   /** The maximum number of components of a graph that run concurrently. Default: 5. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
 }
 
 /**

@@ -52,7 +52,7 @@ export interface LivePictureOptions {
   /** Draws a picture. Pictures that change meanwhile are left out, except the last one. Default: does nothing. */
   // A verb, which may also return a Promise.
   // eslint-disable-next-line rxjs-x/finnish
-  readonly draw?: (picture: string) => ObservableInput<unknown>;
+  readonly draw?: ((picture: string) => ObservableInput<unknown>) | undefined;
 }
 
 /**

@@ -67,27 +67,27 @@ declare module '@millrace/core' {
 /** Which requests are answered from the cache, for whom and for how long. */
 export interface CacheResponsesOptions {
   /** How long an answer is used, in milliseconds. Default: an hour. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** Where answers are kept. Default: `inProcessResponses()`. */
-  readonly store?: ResponseStore;
+  readonly store?: ResponseStore | undefined;
   /**
    * Who shares answers: calls of the same scope. `undefined` turns the cache off for a call. Default: the agent and
    * `metadata.userId`; a call without a user is not cached, and emits a `warning`.
    */
-  readonly scope?: (call: LayerContext['call']) => string | undefined;
+  readonly scope?: ((call: LayerContext['call']) => string | undefined) | undefined;
   /** Which requests may be cached. Default: `isCacheable`. */
-  readonly when?: (request: ModelRequest, call: LayerContext['call']) => boolean;
+  readonly when?: ((request: ModelRequest, call: LayerContext['call']) => boolean) | undefined;
   /** Also answers questions that mean the same, if the rest of the request is the same and declares no tools. Default: off. */
-  readonly meaning?: MeaningOptions;
+  readonly meaning?: MeaningOptions | undefined;
   /** How long the store and the embedder may take before the model is asked, in milliseconds. Default: 2,000. */
-  readonly lookupMs?: number;
+  readonly lookupMs?: number | undefined;
 }
 
 /** When two questions mean the same. */
 export interface MeaningOptions {
   readonly embedder: Embedder;
   /** The least cosine of the angle between two questions, up to 1. It depends on the embedder: measure it. Default: 0.95. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
 }
 
 /**

@@ -18,9 +18,9 @@ export interface CanaryOptions {
   /** The share of calls that it answers, from 0 to 1. */
   readonly share: number;
   /** The key that stays with one model: calls with the same key get the same model. Default: `metadata.userId`, else the session, else each call. */
-  readonly by?: (call: LayerContext['call']) => string | undefined;
+  readonly by?: ((call: LayerContext['call']) => string | undefined) | undefined;
   /** The name of the experiment: canaries of different names choose independently. Default: `canary`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /**

@@ -6,24 +6,31 @@ import {
   type ModelContext,
   type ModelRequest,
 } from '@millrace/core';
-import { checkOptions, defined, isFunction, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  checkOptions,
+  type Complete,
+  defined,
+  isFunction,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
 import { defer, finalize, type Observable, Subject, tap } from 'rxjs';
 import { around, hasContent, inTime, isDuration, isModel, isShare } from './model-parts.js';
 
 /** When a circuit opens, and when it closes again. */
 export interface CircuitBreakerOptions {
   /** The share of failed requests at which the circuit opens, above 0 and up to 1. Default: 0.5. */
-  readonly failureShare?: number;
+  readonly failureShare?: number | undefined;
   /** Requests in the window below which it stays closed. Default: 10. */
-  readonly minRequests?: number;
+  readonly minRequests?: number | undefined;
   /** The length of the window over which requests count, in milliseconds. Default: 60,000. */
-  readonly windowMs?: number;
+  readonly windowMs?: number | undefined;
   /** How long an open circuit refuses all requests, in milliseconds. Default: 30,000. */
-  readonly openMs?: number;
+  readonly openMs?: number | undefined;
   /** Requests let through when that time is over. All of them must succeed to close the circuit. Default: 1. */
-  readonly probes?: number;
+  readonly probes?: number | undefined;
   /** Which errors are failures of the provider. Default: retryable ones, except `queueFull`. */
-  readonly isFailure?: (error: MillraceError) => boolean;
+  readonly isFailure?: ((error: MillraceError) => boolean) | undefined;
 }
 
 /** `closed` lets requests through, `open` refuses them, `halfOpen` lets a few through to see whether they succeed. */
@@ -157,7 +164,7 @@ export const circuitBreaker = (options: CircuitBreakerOptions = {}): CircuitBrea
   return Object.assign(wrap, { changes$: changes$.asObservable(), stateOf });
 };
 
-type Policy = Required<CircuitBreakerOptions>;
+type Policy = Complete<CircuitBreakerOptions>;
 
 type Outcome = 'passed' | 'failed' | 'cancelled';
 

@@ -51,7 +51,7 @@ export interface ResponseStore {
  * it to several caches to share it.
  */
 export const inProcessResponses = (
-  options: { readonly maxEntries?: number } = {},
+  options: { readonly maxEntries?: number | undefined } = {},
 ): Required<ResponseStore> => {
   checkOptions('inProcessResponses()', options, rules);
   const { maxEntries = 1_000 } = options;

@@ -71,9 +71,9 @@ export interface RouteModelsOptions {
    * Whether to choose before each request, not once per call. Vendors may reject the signed thinking of other vendors.
    * Default: false.
    */
-  readonly eachTurn?: boolean;
+  readonly eachTurn?: boolean | undefined;
   /** Leaves out the models whose circuit is open, unless all are. Default: none. */
-  readonly breaker?: Pick<CircuitBreaker, 'stateOf'>;
+  readonly breaker?: Pick<CircuitBreaker, 'stateOf'> | undefined;
 }
 
 /**
@@ -198,9 +198,9 @@ export interface ByCostOptions {
   /** Prices per million tokens by model name, or `*` for all others, as a budget takes them. */
   readonly prices: Readonly<Record<string, Price>>;
   /** The context window by key of the model, in tokens. Default: unlimited. */
-  readonly contextTokens?: Readonly<Record<string, number>>;
+  readonly contextTokens?: Readonly<Record<string, number>> | undefined;
   /** The expected tokens of an answer. Default: 500. */
-  readonly answerTokens?: number;
+  readonly answerTokens?: number | undefined;
 }
 
 /**

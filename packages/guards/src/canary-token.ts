@@ -10,9 +10,9 @@ import { concat, concatMap, defer, type MonoTypeOperatorFunction, of } from 'rxj
 
 export interface CanaryTokenOptions {
   /** The marker: at least 12 letters and digits, which occur in no harmless text. Upper and lower case are the same. Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The message of the error for users. Default: a general sentence. */
-  readonly userMessage?: string;
+  readonly userMessage?: string | undefined;
 }
 
 /**

@@ -7,8 +7,8 @@ type GuardOptions = NonNullable<Parameters<typeof guardInput>[1]>;
 
 export interface InjectionHeuristicOptions extends GuardOptions {
   /** Total weight of signals from which input is rejected. Default: 3. */
-  readonly threshold?: number;
-  readonly extra?: readonly InjectionPattern[];
+  readonly threshold?: number | undefined;
+  readonly extra?: readonly InjectionPattern[] | undefined;
 }
 
 /**

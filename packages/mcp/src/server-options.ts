@@ -121,75 +121,81 @@ export interface McpOptions {
   /** The name of the server, for you, for errors and for the prefix: letters, digits, `_` and `-`. */
   readonly name: string;
   /** Only these tools, as the server spells them. Default: all. */
-  readonly include?: readonly string[];
+  readonly include?: readonly string[] | undefined;
   /** Not these tools. Default: none. */
-  readonly exclude?: readonly string[];
+  readonly exclude?: readonly string[] | undefined;
   /** Precedes the name of each tool. Default: `name` and `_`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Adds tools that list and read resources. Default: false. */
-  readonly resources?: boolean;
+  readonly resources?: boolean | undefined;
   /** Adds tools that list and get prompts. Default: false. */
-  readonly prompts?: boolean;
+  readonly prompts?: boolean | undefined;
   /** The folders for the work of the server, sent to it now and after each change. It does not confine the server. Default: not sent. */
   // eslint-disable-next-line rxjs-x/finnish -- It may be a list.
-  readonly roots?: readonly Root[] | Observable<readonly Root[]>;
+  readonly roots?: readonly Root[] | Observable<readonly Root[]> | undefined;
   /** Announce to the server that the program shows pages of MCP Apps. They are in `details` of results. Default: false. */
-  readonly apps?: boolean;
+  readonly apps?: boolean | undefined;
   /** Believe the hints `readOnlyHint` and `idempotentHint`: a resumed call may run these tools again. Default: false. */
-  readonly trust?: boolean;
+  readonly trust?: boolean | undefined;
   /** The engine for patterns in schemas, such as `linearPatterns`. Default: patterns are not checked here. */
-  readonly patterns?: PatternEngine;
+  readonly patterns?: PatternEngine | undefined;
   /** Edits each tool, for example to ask for approval. Default: unchanged. */
-  readonly wrap?: (tool: Tool, listed: ListedTool) => Tool;
+  readonly wrap?: ((tool: Tool, listed: ListedTool) => Tool) | undefined;
   /* eslint-disable rxjs-x/finnish -- Named as callbacks are. */
   /** Decides whether to use a tool whose definition changed. Default: a changed tool is not used. */
-  readonly onChanged?: ChangeDecider;
+  readonly onChanged?: ChangeDecider | undefined;
   /** Answers a question of the server to the user. Default: such questions are refused. */
-  readonly onElicit?: Elicitor;
+  readonly onElicit?: Elicitor | undefined;
   /** Asks the user to open a page of the server, with http or https. Default: such questions are refused. */
-  readonly onElicitUrl?: UrlElicitor;
+  readonly onElicitUrl?: UrlElicitor | undefined;
   /** Answers a model request of the server. Default: such requests are refused. */
-  readonly onSample?: Sampler;
+  readonly onSample?: Sampler | undefined;
   /* eslint-enable rxjs-x/finnish */
   /** Called with each problem that costs no more than a tool or a connection. `mcp` also reports it as a `warning`. */
-  readonly onWarning?: (message: string) => void;
-  readonly timeouts?: {
-    /** Until the first list of tools, and for each later list, in milliseconds. Default: 30,000. */
-    readonly connectMs?: number;
-    /** For each run of a tool, in milliseconds. Default: `toolMs` of the call. */
-    readonly toolMs?: number;
-    /** Progress starts `toolMs` again, which is 60,000 by default then. Default: false. */
-    readonly renewOnProgress?: boolean;
-    /** With `renewOnProgress`, for each run of a tool in all, in milliseconds. Default: no limit. */
-    readonly totalMs?: number;
-    /**
-     * A task of the server that takes longer suspends the call, in milliseconds; tools that can run as a task do so then. Default:
-     * tasks are awaited, and only tools that require it run as one.
-     */
-    readonly suspendMs?: number;
-  };
-  readonly reconnect?: {
-    /** Connections that may fail in a row before `mcpTools` errors. `mcp` never gives up. Default: 5. */
-    readonly attempts?: number;
-    /** The wait after the first failure, in milliseconds. It doubles each time. Default: 500. */
-    readonly backoffMs?: number;
-    /** The longest wait, in milliseconds. Default: 30,000. */
-    readonly maxBackoffMs?: number;
-  };
-  readonly limits?: {
-    /** Further tools are left out. Default: 128. */
-    readonly tools?: number;
-    /** Pages of a list; a longer list is an error. Default: 20. */
-    readonly pages?: number;
-    /** Characters of a description; the rest is cut off. Default: 4,000. */
-    readonly description?: number;
-    /** Characters of an input schema as JSON; a tool with a longer one is left out. Default: 20,000. */
-    readonly schema?: number;
-    /** Characters of a result, media included; the rest is cut off. Default: 1,000,000. */
-    readonly result?: number;
-    /** Bytes of one message; a longer one ends the connection. Default: 10,000,000. */
-    readonly message?: number;
-  };
+  readonly onWarning?: ((message: string) => void) | undefined;
+  readonly timeouts?:
+    | {
+        /** Until the first list of tools, and for each later list, in milliseconds. Default: 30,000. */
+        readonly connectMs?: number | undefined;
+        /** For each run of a tool, in milliseconds. Default: `toolMs` of the call. */
+        readonly toolMs?: number | undefined;
+        /** Progress starts `toolMs` again, which is 60,000 by default then. Default: false. */
+        readonly renewOnProgress?: boolean | undefined;
+        /** With `renewOnProgress`, for each run of a tool in all, in milliseconds. Default: no limit. */
+        readonly totalMs?: number | undefined;
+        /**
+         * A task of the server that takes longer suspends the call, in milliseconds; tools that can run as a task do so then. Default:
+         * tasks are awaited, and only tools that require it run as one.
+         */
+        readonly suspendMs?: number | undefined;
+      }
+    | undefined;
+  readonly reconnect?:
+    | {
+        /** Connections that may fail in a row before `mcpTools` errors. `mcp` never gives up. Default: 5. */
+        readonly attempts?: number | undefined;
+        /** The wait after the first failure, in milliseconds. It doubles each time. Default: 500. */
+        readonly backoffMs?: number | undefined;
+        /** The longest wait, in milliseconds. Default: 30,000. */
+        readonly maxBackoffMs?: number | undefined;
+      }
+    | undefined;
+  readonly limits?:
+    | {
+        /** Further tools are left out. Default: 128. */
+        readonly tools?: number | undefined;
+        /** Pages of a list; a longer list is an error. Default: 20. */
+        readonly pages?: number | undefined;
+        /** Characters of a description; the rest is cut off. Default: 4,000. */
+        readonly description?: number | undefined;
+        /** Characters of an input schema as JSON; a tool with a longer one is left out. Default: 20,000. */
+        readonly schema?: number | undefined;
+        /** Characters of a result, media included; the rest is cut off. Default: 1,000,000. */
+        readonly result?: number | undefined;
+        /** Bytes of one message; a longer one ends the connection. Default: 10,000,000. */
+        readonly message?: number | undefined;
+      }
+    | undefined;
 }
 
 /** An MCP server: how to reach it, and what to accept from it. */

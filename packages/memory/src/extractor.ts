@@ -66,39 +66,39 @@ export interface ExtractMemoriesOptions {
   /** The memory that persists facts, such as `store.longTermMemory`. */
   readonly memory: LongTermMemory;
   /** The owner of the facts of a call: a user, or one session. Default: `metadata.userId`. */
-  readonly scope?: (call: CallInfo) => MemoryScope;
+  readonly scope?: ((call: CallInfo) => MemoryScope) | undefined;
   /** Extracts after the user has been quiet this long, in milliseconds. Default: 30,000. */
-  readonly quietMs?: number;
+  readonly quietMs?: number | undefined;
   /** Extracts earlier if this many calls wait. Also the maximum number of calls per request. Default: 5. */
-  readonly everyTurns?: number;
+  readonly everyTurns?: number | undefined;
   /** Maximum number of related facts that the model is shown. Default: 20. */
-  readonly candidates?: number;
+  readonly candidates?: number | undefined;
   /** Maximum number of facts per user or session; evicts the oldest. The history keeps as many. Default: 200. */
-  readonly maxFacts?: number;
+  readonly maxFacts?: number | undefined;
   /** When facts expire, in milliseconds, unless the model finds a time. Default: never. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** Patterns of text that is never stored, in addition to keys, passwords, and numbers of cards and accounts. */
-  readonly secrets?: readonly RegExp[];
+  readonly secrets?: readonly RegExp[] | undefined;
   /**
    * Decides on each fact that the user's words support. Default: all are stored but those with a `doubt`, which give a
    * permission or an order, or name a tool. If it errors, nothing is stored, and the turns wait.
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly admit?: (fact: FactCandidate) => boolean | ObservableInput<boolean>;
+  readonly admit?: ((fact: FactCandidate) => boolean | ObservableInput<boolean>) | undefined;
   /** Instructions on what matters to your program, added to the prompt. Default: none. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** Layers of the extracting agent, such as a `sharedBudget` that also counts calls. Default: none. */
-  readonly use?: readonly (Layer | readonly Layer[])[];
+  readonly use?: readonly (Layer | readonly Layer[])[] | undefined;
   /** Prices per million tokens, by model, for `money`. Default: none. */
-  readonly prices?: Readonly<Record<string, Price>>;
+  readonly prices?: Readonly<Record<string, Price>> | undefined;
   /** Maximum number of users whose turns are extracted at the same time. Default: 4. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Attempts to extract before the turns are left for later. Default: 3. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** Timeout of each operation of the memory, in milliseconds. Default: 5,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The scheduler of all waits in the background, and the clock. Default: RxJS's `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** The cost of extraction. */

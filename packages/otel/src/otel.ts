@@ -16,20 +16,20 @@ export interface OtelOptions {
    * Include messages, tool arguments, tool results and error messages in spans: `true`, or a function that redacts each
    * string. The keys and numbers of tool arguments are also redacted; roles, types and names are not. Default: false.
    */
-  readonly content?: boolean | ((text: string) => string);
+  readonly content?: boolean | ((text: string) => string) | undefined;
   /** Attributes of all spans of a call, such as a tenant. Metrics do not have them. Default: none. */
-  readonly attributes?: (call: CallInfo) => Attributes;
+  readonly attributes?: ((call: CallInfo) => Attributes) | undefined;
   /**
    * The provider of a model, by its name. Default, also for `undefined`: that of well-known names, such as `gpt-…` and
    * `claude-…`, or `unknown`.
    */
-  readonly provider?: (model: string) => string | undefined;
+  readonly provider?: ((model: string) => string | undefined) | undefined;
   /** The parent of calls that no tool makes. Default: the context that is active when the call is subscribed. */
-  readonly parent?: (call: CallInfo) => Context | undefined;
+  readonly parent?: ((call: CallInfo) => Context | undefined) | undefined;
   /** Default: the global provider. */
-  readonly tracerProvider?: TracerProvider;
+  readonly tracerProvider?: TracerProvider | undefined;
   /** Default: the global provider. */
-  readonly meterProvider?: MeterProvider;
+  readonly meterProvider?: MeterProvider | undefined;
 }
 
 /**

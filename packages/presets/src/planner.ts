@@ -30,23 +30,23 @@ import { withDefaults } from './presets.js';
 
 export interface PlannerOptions {
   /** Tool calling: as a JSON list in text, for any model (`steps`, the default), or `native`. */
-  readonly calling?: 'steps' | 'native';
+  readonly calling?: 'steps' | 'native' | undefined;
   /** Options of the dialect `steps`. */
-  readonly dialect?: Parameters<typeof stepsDialect>[0];
+  readonly dialect?: Parameters<typeof stepsDialect>[0] | undefined;
   /** Whether to analyse the task before the first turn, with one request. Default: true. */
-  readonly analyse?: boolean;
+  readonly analyse?: boolean | undefined;
   /** After which turns the model reflects, with one request each; `false` for never. Default: `always`. */
-  readonly reflect?: ReflectOptions['when'] | false;
+  readonly reflect?: ReflectOptions['when'] | false | undefined;
   /** Whether the model keeps a plan with tools of its own; doubles the iterations. Default: false. */
-  readonly plan?: boolean;
+  readonly plan?: boolean | undefined;
   /** Whether a separate request always writes the final answer. Default: only if the model gave none. */
-  readonly finalize?: boolean;
+  readonly finalize?: boolean | undefined;
   /** Length of the history above which one request rewrites the question; `false` for never. Default: 3. */
-  readonly rewriteAbove?: number | false;
+  readonly rewriteAbove?: number | false | undefined;
   /** Long-term memory. By default the model ranks the results and sees the best 3. */
-  readonly longTermMemory?: Parameters<typeof withLongTermMemory>[1];
+  readonly longTermMemory?: Parameters<typeof withLongTermMemory>[1] | undefined;
   /** Prompts of the phases, in place of the built-in ones. */
-  readonly prompts?: PlannerPrompts;
+  readonly prompts?: PlannerPrompts | undefined;
 }
 
 type ReflectOptions = NonNullable<Parameters<typeof reflect>[0]>;

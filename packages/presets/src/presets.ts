@@ -75,24 +75,24 @@ const closeAtTemperatureZero = on(
 
 export interface GuardedOptions {
   /** Guards to use instead of the default: up to 32,000 characters and 20 MB of media. */
-  readonly guards?: readonly (Interceptor | readonly Interceptor[])[];
+  readonly guards?: readonly (Interceptor | readonly Interceptor[])[] | undefined;
   /** Maximum number of concurrent calls. Default: 20. */
-  readonly maxCalls?: number;
+  readonly maxCalls?: number | undefined;
   /** Maximum number of queued calls; one more errors with `queueFull`. Default: 100. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
   /** A semaphore from `createSemaphore` to use instead, shared with other agents. */
-  readonly calls?: Semaphore;
+  readonly calls?: Semaphore | undefined;
   /** Turns of history to show; `Infinity` if the memory selects them itself. Default: 10. */
-  readonly turns?: number;
+  readonly turns?: number | undefined;
   /** Size of the model's context window in tokens. Default: 128,000. */
-  readonly contextWindow?: number;
+  readonly contextWindow?: number | undefined;
   /** Tokens of it to keep free for the answer. Default: 4,096. */
-  readonly reserve?: number;
-  readonly counter?: TokenCounter;
+  readonly reserve?: number | undefined;
+  readonly counter?: TokenCounter | undefined;
   /** Options of `retry`, which takes precedence over one around the model; `false` for none. Default: its own. */
-  readonly retry?: Parameters<typeof retry>[1] | false;
-  readonly retriever?: Retriever;
-  readonly retrieve?: Parameters<typeof retrieve>[1];
+  readonly retry?: Parameters<typeof retry>[1] | false | undefined;
+  readonly retriever?: Retriever | undefined;
+  readonly retrieve?: Parameters<typeof retrieve>[1] | undefined;
 }
 
 /**

@@ -34,11 +34,11 @@ export interface DigestMapOptions {
   // eslint-disable-next-line rxjs-x/finnish
   readonly summarise: (piled: string, event: DeltaOf) => ObservableInput<string>;
   /** The least number of characters that are summarised; shorter piles are merged. Default: 2,000. */
-  readonly from?: number;
+  readonly from?: number | undefined;
   /** How long a summary may take, in milliseconds; then the plain text is passed on. Default: 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The scheduler of `timeoutMs`. Default: `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** A delta of a message. */

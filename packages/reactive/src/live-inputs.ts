@@ -9,7 +9,13 @@ import {
   timeouts,
 } from '@millrace/core';
 import { type Context, limit, type OpenRun, reasoning } from '@millrace/core/phases';
-import { checkOptions, defined, isRecord, longestDelayMs } from '@millrace/core/values';
+import {
+  checkOptions,
+  type Complete,
+  defined,
+  isRecord,
+  longestDelayMs,
+} from '@millrace/core/values';
 import {
   concatMap,
   defaultIfEmpty,
@@ -316,7 +322,7 @@ const begin = <T>(used: Used<T>, value: T): void => {
 /** Parts that all layers of live inputs share. */
 const base = (name: string) => ({ name, info: { observes: true } }) as const;
 
-const read = (name: string, options: LiveOptions): Required<LiveOptions> => {
+const read = (name: string, options: LiveOptions): Complete<LiveOptions> => {
   checkOptions(`${name}()`, options, liveRules);
   return { at: 'call', onError: 'fail', ...defined(options) };
 };

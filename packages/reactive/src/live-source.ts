@@ -32,12 +32,12 @@ export interface LiveOptions {
    * Which value a call uses: the one at its start, or at each turn the newest. Default: `call`. A turn never changes in
    * its middle.
    */
-  readonly at?: 'call' | 'turn';
+  readonly at?: 'call' | 'turn' | undefined;
   /**
    * The effect of an error of the source: it fails calls that need a value (`fail`, the default), or they use the last
    * value (`keep`). Without any value, the call fails in both cases.
    */
-  readonly onError?: 'fail' | 'keep';
+  readonly onError?: 'fail' | 'keep' | undefined;
 }
 
 declare module '@millrace/core' {

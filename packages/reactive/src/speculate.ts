@@ -20,7 +20,7 @@ export interface SpeculateOptions {
   /** The tools that may start early: their names, or a test. They must have no side effects. */
   readonly tools: readonly string[] | ((tool: Tool) => boolean);
   /** Maximum number of early runs of a call at a time. Further tool calls start as usual. Default: 4. */
-  readonly max?: number;
+  readonly max?: number | undefined;
 }
 
 declare module '@millrace/core' {

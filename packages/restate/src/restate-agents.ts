@@ -113,11 +113,11 @@ export interface RestateAgentsOptions {
   /** Persists calls and sessions. All nodes that serve an agent need the same store. */
   readonly store: AgentStore;
   /** As the option of `journal()`: what to do about a tool that was running when a node died. Default: `ask`. */
-  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+  readonly onUncertain?: 'ask' | 'report' | 'rerun' | undefined;
   /** Returns options of a call that JSON cannot express, such as context values. Called for each attempt. Default: none. */
-  readonly callOptions?: (call: CallOnRestate) => OwnOptions;
+  readonly callOptions?: ((call: CallOnRestate) => OwnOptions) | undefined;
   /** Restate's options of the objects. Default: an `inactivityTimeout` of one day, and the defaults of the server. */
-  readonly objectOptions?: Omit<ObjectOptions, 'explicitCancellation' | 'serde'>;
+  readonly objectOptions?: Omit<ObjectOptions, 'explicitCancellation' | 'serde'> | undefined;
 }
 
 /**

@@ -22,13 +22,13 @@ import { defer, map, take } from 'rxjs';
 /** Options of `retrieverTool`. */
 export interface RetrieverToolOptions {
   /** Must be unique among the tools of an agent. Default: `search_knowledge`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Describes the topic of the documents to the model. Default: a description of any documents. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** The maximum number of passages per search. Default: 5. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The maximum length of a passage in characters; the rest is left out. Default: 2,000. */
-  readonly passageLength?: number;
+  readonly passageLength?: number | undefined;
 }
 
 /**

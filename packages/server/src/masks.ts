@@ -8,9 +8,9 @@ export interface MaskOptions {
    * Called with every error of a call, even one that occurs after the end of the stream. Return a string to send it to
    * the client instead of the error's `userMessage`; other return values and thrown errors are ignored.
    */
-  readonly onError?: (error: MillraceError) => unknown;
+  readonly onError?: ((error: MillraceError) => unknown) | undefined;
   /** Returns the text for a failed tool. Default: `The tool failed.` */
-  readonly onToolError?: (event: EventOf<'postActing'>) => string;
+  readonly onToolError?: ((event: EventOf<'postActing'>) => string) | undefined;
 }
 
 /** The error texts for clients. */

@@ -21,9 +21,9 @@ import {
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
   /** The data of a final event, such as `[DONE]` for the AI SDK. Default: none. */
-  readonly last?: string;
+  readonly last?: string | undefined;
   /** Returns the id of an event, by its index from 0, for `Last-Event-ID`, or `undefined` for none. Default: events have no ids. */
-  readonly idOf?: (index: number) => string | undefined;
+  readonly idOf?: ((index: number) => string | undefined) | undefined;
 }
 
 /** Encodes each value as a server-sent event: a `data:` line with its JSON, and an empty line. */

@@ -28,11 +28,11 @@ import { skillsInMemory } from './skills-in-memory.js';
 /** Options of `skills`. */
 export interface SkillsOptions {
   /** Maximum number of characters for the list of skills in the system prompt, 200 or more. Default: 8,000. */
-  readonly maxCatalogue?: number;
+  readonly maxCatalogue?: number | undefined;
   /** Maximum number of characters that one `read_skill` returns, 500 or more. Default: 15,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** Whether the model may call only the `allowed-tools` of the skills that it has read. Default: `restrict`. */
-  readonly allowedTools?: 'restrict' | 'ignore';
+  readonly allowedTools?: 'restrict' | 'ignore' | undefined;
 }
 
 declare module '@millrace/core' {

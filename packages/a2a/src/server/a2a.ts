@@ -20,19 +20,19 @@ export interface A2aSkill {
 /** Options of `a2a`. */
 export interface A2aOptions {
   /** The path for requests. Default: `/api/a2a`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** The URL for requests, for the card. Default: the `path` on the host that the card is asked of, which a proxy may name in `x-forwarded-host` and `x-forwarded-proto`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** The purpose of the agent, for the card. Default: its name. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** The version of the agent, for the card. Default: `1.0.0`. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** The abilities of the agent, for the card. Default: one skill, to answer. */
-  readonly skills?: readonly A2aSkill[];
+  readonly skills?: readonly A2aSkill[] | undefined;
   /** How clients authenticate, for the card. Default: it does not say. */
-  readonly security?: Pick<AgentCard, 'securitySchemes' | 'securityRequirements'>;
+  readonly security?: Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> | undefined;
   /** Sends which tools run and their progress, as metadata of status updates. Default: false. */
-  readonly progress?: boolean;
+  readonly progress?: boolean | undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { LimitOptions, Timeouts } from '../flow/deadline.js';
 import type { RequestOptions } from '../models/model.js';
 import {
   checkOptions,
+  type Complete,
   defined,
   having,
   isDelay,
@@ -29,21 +30,21 @@ export interface CallOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends PreparedOptions {
   /** Values of context keys. They override those of layers, the agent and the parent. */
-  readonly context?: readonly ContextEntry[];
+  readonly context?: readonly ContextEntry[] | undefined;
   /** Data for tools, interceptors and instructions. Never sent to a model. */
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Aborts the call immediately: it errors with `aborted`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Pauses the sources of the call while it is closed. Default: always open. */
-  readonly demand?: Demand;
+  readonly demand?: Demand | undefined;
   /** The scheduler for every wait. Default: RxJS's `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
   /** The id of the call. Default: random. */
-  readonly callId?: string;
+  readonly callId?: string | undefined;
   /** The context of the tool that makes this call, which becomes its parent. */
-  readonly parent?: ToolContext;
+  readonly parent?: ToolContext | undefined;
   /** Layers of this call, in addition to those of its agent. Pass them again to resume it. */
-  readonly use?: Use<Output>;
+  readonly use?: Use<Output> | undefined;
 }
 
 const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
@@ -72,7 +73,7 @@ export const isContext: Rule = [
   'a list of values under their keys, such as [db.of(pool)]',
 ];
 
-const requestRules: Readonly<Record<keyof Required<PreparedOptions>['request'], Rule>> = {
+const requestRules: Readonly<Record<keyof Complete<PreparedOptions>['request'], Rule>> = {
   temperature: numberFrom(0),
   maxTokens: wholeNumber(1),
   toolChoice: [
@@ -171,7 +172,7 @@ export const checkCallOptions = (
 export const withDefaults = (
   { request, limits = {} }: CallDefaults,
   { request: ownRequest, limits: own = {} }: CallDefaults,
-): Required<CallDefaults> => ({
+): Complete<CallDefaults> => ({
   request: { ...defined(request), ...defined(ownRequest) },
   limits: {
     ...defined(limits),

@@ -57,10 +57,10 @@ export interface OperatorOptions<
   Instead = unknown,
 > extends CallOptions<Output> {
   /** A flattening operator of RxJS, such as `switchMap`: how a new value affects a running call. */
-  readonly flatten?: Flatten;
+  readonly flatten?: Flatten | undefined;
   /** Returns what to emit instead of the reply of a failed call; `EMPTY` skips it. Default: the stream errors. */
   // eslint-disable-next-line rxjs-x/finnish -- as in other libraries
-  readonly onError?: (error: MillraceError, input: Input) => ObservableInput<Instead>;
+  readonly onError?: ((error: MillraceError, input: Input) => ObservableInput<Instead>) | undefined;
 }
 
 export const toCallable = <Output, Run extends AnyRun = AnyRun>(

@@ -1,7 +1,7 @@
 import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import { EMPTY, identity, Observable } from 'rxjs';
 import { MillraceError } from '../values/errors.js';
-import { defined } from '../values/options.js';
+import { type Complete, defined } from '../values/options.js';
 
 export const limitsOf = ({
   timeouts,
@@ -18,7 +18,7 @@ export const limitsOf = ({
   maxParseRetries: 2,
   parseBackoffMs: 800,
   ...defined(own),
-  timeouts: { toolMs: 60_000, ...timeouts },
+  timeouts: { toolMs: 60_000, ...defined(timeouts) },
   parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
   temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
 });
@@ -76,50 +76,51 @@ type OnLimit = 'answer' | 'error' | 'partial';
 /** Timeouts, in milliseconds. Without a value or default there is no limit. */
 export interface Timeouts {
   /** The call, without waiting for a person or another call. Default: 1,800,000 (30 minutes); none for sub-agents. */
-  readonly callMs?: number;
+  readonly callMs?: number | undefined;
   /** Each turn of the loop: model, tools and interceptors. */
-  readonly iterationMs?: number;
+  readonly iterationMs?: number | undefined;
   /** From a model request to the first content, for each attempt. */
-  readonly firstChunkMs?: number;
+  readonly firstChunkMs?: number | undefined;
   /** From one piece of content to the next. Like `firstChunkMs`, it pauses while demand is closed. */
-  readonly chunkMs?: number;
+  readonly chunkMs?: number | undefined;
   /** From one piece of content to the next while the model shows that it works, such as on reasoning. Default: 600,000. */
-  readonly busyMs?: number;
+  readonly busyMs?: number | undefined;
   /** Each tool call, including all attempts. Default: 60,000. */
-  readonly toolMs?: number;
+  readonly toolMs?: number | undefined;
   /** By tool name; overrides `toolMs` and the tool's own `timeoutMs`. */
-  readonly tools?: Readonly<Record<string, number>>;
+  readonly tools?: Readonly<Record<string, number>> | undefined;
 }
 
 export interface LimitOptions {
   /** Maximum number of model requests of the loop. Default: 10. */
-  readonly maxIterations?: number;
+  readonly maxIterations?: number | undefined;
   /** Then: a closing request without tools (`answer`, default), a `maxIterations` error, or the reply so far (`partial`). */
-  readonly onLimit?: OnLimit;
+  readonly onLimit?: OnLimit | undefined;
   /** Timeouts, in milliseconds. Default: 60,000 per tool call, 30 minutes per call, and those of the model. */
-  readonly timeouts?: Timeouts;
+  readonly timeouts?: Timeouts | undefined;
   /** How many tools of a batch run in parallel; `true` is 5, `false` is 1. Default: true. */
-  readonly parallel?: boolean | number;
+  readonly parallel?: boolean | number | undefined;
   /** Maximum length of a tool result in characters; longer ones are truncated, with a marker. Default: 16,000. */
-  readonly maxObservation?: number;
+  readonly maxObservation?: number | undefined;
   /** Maximum number of tool calls that run. Later ones are refused. Default: no limit. */
-  readonly maxToolCalls?: number;
+  readonly maxToolCalls?: number | undefined;
   /** Failures of a tool in a row before the result asks the model not to call it again. Default: 2. */
-  readonly maxToolErrors?: number;
+  readonly maxToolErrors?: number | undefined;
   /** Delay before a tool error is reported, in milliseconds, multiplied by the failures in a row. Default: 0. */
-  readonly toolBackoffMs?: number;
+  readonly toolBackoffMs?: number | undefined;
   /** Maximum number of retries in a row for actions that cannot be parsed. Default: 2. */
-  readonly maxParseRetries?: number;
+  readonly maxParseRetries?: number | undefined;
   /** Delay before such a retry, in milliseconds, multiplied by the number in a row. Default: 800. */
-  readonly parseBackoffMs?: number;
+  readonly parseBackoffMs?: number | undefined;
   /** Raises the temperature by `step` (default: 0.2) with each such retry, up to `max` (default: 1.5). Default: off. */
-  readonly temperatureRamp?: { readonly step?: number; readonly max?: number };
+  readonly temperatureRamp?:
+    { readonly step?: number | undefined; readonly max?: number | undefined } | undefined;
   /** Maximum number of retried model requests per call, including sub-agents. Default: 10. */
-  readonly retryBudget?: number;
+  readonly retryBudget?: number | undefined;
 }
 
 /** The limits of one call, with the defaults filled in. */
-export interface Limits extends Required<
+export interface Limits extends Complete<
   Omit<LimitOptions, 'parallel' | 'temperatureRamp' | 'retryBudget'>
 > {
   readonly parallel: number;

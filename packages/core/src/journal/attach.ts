@@ -57,13 +57,13 @@ import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 
 export interface AttachOptions {
   /** The `seq` of the last received event: only later ones are emitted. Default: 0. */
-  readonly afterSeq?: number;
+  readonly afterSeq?: number | undefined;
   /** How long to wait for a call that is not in the store yet, in milliseconds. Default: 0. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Pauses reading while it is closed. Default: always open. */
-  readonly demand?: Demand;
+  readonly demand?: Demand | undefined;
   /** The scheduler for `waitMs`. Default: `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
@@ -238,12 +238,12 @@ const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
 
 export interface ReplayOptions {
   /** The factor of the original speed; `Infinity` for no pauses. Default: 1. */
-  readonly speed?: number;
+  readonly speed?: number | undefined;
   /** Maximum original pause between two events, in milliseconds. Default: Infinity. */
-  readonly maxGapMs?: number;
-  readonly events?: (event: AgentEvent) => boolean;
+  readonly maxGapMs?: number | undefined;
+  readonly events?: ((event: AgentEvent) => boolean) | undefined;
   /** The scheduler for pauses. Default: `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {

@@ -10,6 +10,7 @@ import {
 import type { LayerContext } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
 import { cell } from '../step.js';
+import type { Tool } from '../tools/types.js';
 import { isRecord } from '../values/json.js';
 import type { ToolCallBlock } from '../values/message.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -101,7 +102,7 @@ export const waitedIn =
   (
     id: string,
     { id: toolCallId, name, suspends }: ToolCallBlock,
-    tool: { readonly callsAgents?: boolean } | undefined,
+    tool: Pick<Tool, 'callsAgents'> | undefined,
   ): { readonly output?: ToolOutput } | undefined => {
     if (call.parentId === undefined) return undefined;
     const result = local(continuing).results.get(suspensionId(call, toolCallId));

@@ -28,7 +28,7 @@ export interface CallRecord {
 }
 
 interface RecordedOptions {
-  readonly history?: readonly InputMessage[];
+  readonly history?: readonly InputMessage[] | undefined;
 }
 
 export interface Fork {

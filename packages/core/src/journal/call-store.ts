@@ -17,6 +17,7 @@ import { failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../values/json.js';
+import type { Complete } from '../values/options.js';
 import type {
   CallStoreDriver,
   NewRecord,
@@ -53,11 +54,11 @@ export interface CallStoreOptions {
    * Filters the recorded events; the last one of each call and changes of sessions are always recorded. Default: all.
    * Calls without events can be resumed, but neither attached to nor replayed.
    */
-  readonly events?: (event: AgentEvent) => boolean;
+  readonly events?: ((event: AgentEvent) => boolean) | undefined;
   /** How records are stored, such as encrypted. Default: as JSON in clear text. */
-  readonly seal?: RecordSeal;
+  readonly seal?: RecordSeal | undefined;
   /** The scheduler for merging deltas into one record, for up to 100 ms. Default: `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** Creates a store of calls. Refuses ids that begin with `~conversation`. Calls share a history of over 8,000 characters. */
@@ -85,7 +86,7 @@ const open$ = <T>(
   driver: CallStoreDriver,
   logs: ConversationLogs,
   callId: string,
-  { events, ...writing }: Required<Pick<CallStoreOptions, 'events'>> & Writing,
+  { events, ...writing }: Complete<Pick<CallStoreOptions, 'events'>> & Writing,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
   made$(() => {

@@ -208,11 +208,11 @@ export interface PruneOptions {
   /** Minimum age of the last record, in milliseconds; 0 for any. */
   readonly olderThanMs: number;
   /** The statuses to remove. Default: `['ended', 'failed', 'suspended']`. Running calls are never removed. */
-  readonly status?: readonly Exclude<CallStatus, 'running'>[];
+  readonly status?: readonly Exclude<CallStatus, 'running'>[] | undefined;
   /** Keeps calls for which it returns true. Default: none. */
-  readonly keep?: (call: CallSummary) => boolean;
+  readonly keep?: ((call: CallSummary) => boolean) | undefined;
   /** The clock. Default: `asyncScheduler`. */
-  readonly scheduler?: Pick<SchedulerLike, 'now'>;
+  readonly scheduler?: Pick<SchedulerLike, 'now'> | undefined;
 }
 
 const statuses: readonly string[] = ['ended', 'failed', 'suspended', 'unfinished', 'unreadable'];

@@ -28,8 +28,8 @@ export interface Drainable {
    * calls, `lost` the number of calls that were cut without a journal or before they started. Cold; unsubscribing does not admit calls again.
    */
   readonly drain$: (options?: {
-    readonly timeoutMs?: number;
-    readonly scheduler?: SchedulerLike;
+    readonly timeoutMs?: number | undefined;
+    readonly scheduler?: SchedulerLike | undefined;
   }) => Observable<{ readonly resumable: readonly string[]; readonly lost: number }>;
   /** The Promise form of `drain$`. Starts immediately. */
   readonly drain: (

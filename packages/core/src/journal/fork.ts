@@ -28,11 +28,11 @@ export interface ForkOptions {
    * New values of kept steps, by id: a value, or an edit such as `otherResult('Sunny.')`; or a function of each step,
    * which returns `undefined` to keep it. Checked when the call is resumed.
    */
-  readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
+  readonly edit?: StepEdit | Readonly<Record<string, unknown>> | undefined;
   /** The id of the new call. Default: random. */
-  readonly callId?: string;
+  readonly callId?: string | undefined;
   /** The session of the new call, not that of the forked one. It starts with the fork's history. Default: none. */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
 }
 
 const isPoint = (value: unknown): boolean =>

@@ -27,8 +27,8 @@ interface Fork {
   readonly callId: string;
   readonly newId: string;
   readonly at: ForkPoint;
-  readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
-  readonly sessionId?: string;
+  readonly edit?: StepEdit | Readonly<Record<string, unknown>> | undefined;
+  readonly sessionId?: string | undefined;
   readonly open: StoredStep | undefined;
 }
 

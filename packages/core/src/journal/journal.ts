@@ -69,7 +69,7 @@ export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
    * recorded without their text, because a part of a secret is not found. Not covered: memories and sessions. Default: records
    * everything as it is.
    */
-  readonly redact?: (text: string) => string;
+  readonly redact?: ((text: string) => string) | undefined;
 }
 
 const resumeRules = { onUncertain: oneOf('ask', 'report', 'rerun') };

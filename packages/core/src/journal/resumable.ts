@@ -9,7 +9,7 @@ export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
    * (`ask`, the default; without a session, `report`), the model is informed that the outcome is unknown (`report`), or the tool runs again
    * (`rerun`). Tools that are `idempotent` always run again, with the same key.
    */
-  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+  readonly onUncertain?: 'ask' | 'report' | 'rerun' | undefined;
 }
 
 export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {

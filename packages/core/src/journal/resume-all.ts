@@ -9,9 +9,9 @@ import type { Resumable, ResumeOptions } from './resumable.js';
 /** Options of `resumeAll$`. The options of a resumed call apply to each. */
 export interface ResumeAllOptions extends ResumeOptions {
   /** How many calls run at the same time. A call that waits for an approval counts. Default: 4. */
-  readonly parallel?: number;
+  readonly parallel?: number | undefined;
   /** Which of the unfinished calls to resume. Default: all but forks, which may not have been meant to run. */
-  readonly where?: (call: ReadableCall) => boolean;
+  readonly where?: ((call: ReadableCall) => boolean) | undefined;
 }
 
 export const resumeAllRules: Readonly<Record<'parallel' | 'where', Rule>> = {

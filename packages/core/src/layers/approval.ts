@@ -74,9 +74,9 @@ export interface Approver<Value = unknown> {
 
 export interface ApprovalOptions {
   /** Denies a tool call without a decision after this many milliseconds. Default: no limit. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Asks about all tool calls of a turn at the same time. Default: one after the other, while other tools run. */
-  readonly parallel?: boolean;
+  readonly parallel?: boolean | undefined;
 }
 
 const rules: Readonly<Record<keyof ApprovalOptions, Rule>> = {

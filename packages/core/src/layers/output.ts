@@ -219,9 +219,9 @@ export type PartialOf<T> = T extends readonly (infer Item)[]
 
 export interface PartialOutputOptions {
   /** Minimum time between two previews of one call, in milliseconds. Default: 50. */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
   /** Default: RxJS's `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**

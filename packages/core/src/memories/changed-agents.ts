@@ -2,7 +2,7 @@ import type { LayerContext } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
 import { toolScopeOf } from '../seams/tool-context.js';
 import { cell, type Locals, recorded } from '../step.js';
-import type { ToolContext } from '../tools/types.js';
+import type { Tool, ToolContext } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
 
 /** The calls of an earlier call that this one continues, by the places of their steps. */
@@ -92,7 +92,7 @@ export const assertAllReached = ({ local }: { readonly local: Locals }): void =>
 /** Throws unless a tool can continue the calls that it has made. */
 export const assertCallsAgents = (
   name: string,
-  tool: { readonly callsAgents?: boolean } | undefined,
+  tool: Pick<Tool, 'callsAgents'> | undefined,
 ): void => {
   if (tool === undefined) throw changed(`the agent has no tool '${name}' any more`);
   if (tool.callsAgents === true) return;

@@ -402,7 +402,7 @@ export const history = (
 
 export interface HistoryOptions {
   /** Whether guards check the questions in it, as those in a list of messages. Default: false, you vouch for them. */
-  readonly guard?: boolean;
+  readonly guard?: boolean | undefined;
 }
 
 const historyRules: Readonly<Record<keyof HistoryOptions, Rule>> = { guard: isFlag };

@@ -26,17 +26,17 @@ export interface SummariseOptions {
   /** The model's maximum number of tokens per request. */
   readonly contextWindow: number;
   /** The share of `contextWindow`, up to 1, above which older messages are summarised. Default: 0.7. */
-  readonly ratio?: number;
+  readonly ratio?: number | undefined;
   /** Latest turns to keep, at least 1. In the running call, each model message with its results is one. Default: 2. */
-  readonly keepTurns?: number;
+  readonly keepTurns?: number | undefined;
   /** The model that writes the summary. Default: the model of the call. */
-  readonly model?: Model;
+  readonly model?: Model | undefined;
   /** Counts the tokens of messages. Must be deterministic. Default: `estimateTokens`. */
-  readonly count?: (messages: readonly Message[]) => number;
+  readonly count?: ((messages: readonly Message[]) => number) | undefined;
   /** The instructions for the summary. Default: built-in. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
   /** Maximum number of tokens of the summary. Default: 1,000. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
 }
 
 type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'perform'>;

@@ -46,21 +46,21 @@ export interface SummarisingMemoryOptions {
   /** The model that writes the summaries. */
   readonly model: Model;
   /** The number of latest turns to keep, at least 1. Default: 4. */
-  readonly keepTurns?: number;
+  readonly keepTurns?: number | undefined;
   /** Estimated tokens above which a conversation is summarised. Default: 8,000. */
-  readonly whenTokens?: number;
+  readonly whenTokens?: number | undefined;
   /** The instructions for the summary. Default: built-in. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
   /** Maximum number of tokens of a summary. Default: 1,000. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
   /** Timeout after which the conversation is loaded without a summary, in milliseconds. Default: 60,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Number of sessions whose summaries are cached; the least recently used are evicted. Default: 1,000. */
-  readonly maxSessions?: number;
+  readonly maxSessions?: number | undefined;
   /** Called with a message when a summary fails. Default: ignored. */
-  readonly report?: (warning: string) => void;
+  readonly report?: ((warning: string) => void) | undefined;
   /** The scheduler for every wait. Default: RxJS's `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 const defaultWhenTokens = 8_000;

@@ -52,7 +52,7 @@ const source: Rule = [
  */
 export const suspend = (
   request: unknown = null,
-  options: { readonly from?: ResultSource } = {},
+  options: { readonly from?: ResultSource | undefined } = {},
 ): ToolOutput => {
   checkOptions('suspend()', options, { from: source });
   return suspendedOutput(parsedJson(JSON.stringify(request)), options.from ?? 'client');
@@ -64,7 +64,7 @@ export const suspend = (
  */
 export const toolResults = (
   results: Readonly<Record<string, unknown>>,
-  options: { readonly from?: ResultSource } = {},
+  options: { readonly from?: ResultSource | undefined } = {},
 ): InputMessage => {
   checkOptions('toolResults()', options, { from: source });
   if (Object.keys(results).length === 0)

@@ -13,7 +13,7 @@ import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
 export interface WindowMemoryOptions {
   /** Maximum number of turns: user messages with everything up to the answer. Default: 10. */
-  readonly turns?: number;
+  readonly turns?: number | undefined;
 }
 
 /**

@@ -21,11 +21,11 @@ export interface Fitted {
 
 export interface FitOptions {
   /** Default: `estimateTokens` with a rule for JSON, code, digits, CJK and emoji. */
-  readonly counter?: TokenCounter;
+  readonly counter?: TokenCounter | undefined;
   /** The model name for the counter's `factor`. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Rounds omitted tokens up to a multiple of this, so the prefix stays the same for caches. Default: 0. */
-  readonly step?: number;
+  readonly step?: number | undefined;
 }
 
 /**

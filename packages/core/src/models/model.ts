@@ -20,7 +20,7 @@ export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
-  readonly vendorOptions?: VendorOptions;
+  readonly vendorOptions?: VendorOptions | undefined;
 }
 
 /** Further fields of a tool in requests, by vendor, such as `{ Anthropic: { defer_loading: true } }`. */
@@ -190,11 +190,11 @@ export interface ModelContext {
 /** How long a model may be silent while demand is open, in milliseconds. Default: no limit. */
 export interface ModelTimeouts {
   /** From the request to the first content: text, thinking or a tool call. Heartbeats do not count. */
-  readonly firstChunkMs?: number;
+  readonly firstChunkMs?: number | undefined;
   /** From one piece of content to the next. */
-  readonly chunkMs?: number;
+  readonly chunkMs?: number | undefined;
   /** From one piece of content to the next while its connection shows that it works. Not retried. Default: 600,000. */
-  readonly busyMs?: number;
+  readonly busyMs?: number | undefined;
 }
 
 export interface RetryBudget {

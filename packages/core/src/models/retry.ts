@@ -15,30 +15,37 @@ import type { MillraceError } from '../values/errors.js';
 import { isMillraceError, misuse, revised, toMillraceError } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from './model.js';
 import type { Rule } from '../values/options.js';
-import { checkOptions, defined, isDelay, isFlag, wholeNumber } from '../values/options.js';
+import {
+  checkOptions,
+  type Complete,
+  defined,
+  isDelay,
+  isFlag,
+  wholeNumber,
+} from '../values/options.js';
 import { dropWarning, supportedOptions } from './request-options.js';
 import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
 import { ready } from './answer-tool.js';
 
 export interface RetryOptions {
   /** Maximum number of requests. Default: 3. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** The first delay, in milliseconds; it doubles each time. Default: 1,000. */
-  readonly minMs?: number;
+  readonly minMs?: number | undefined;
   /** The maximum delay before jitter, in milliseconds. Default: 10,000. */
-  readonly maxMs?: number;
+  readonly maxMs?: number | undefined;
   /** The random share by which a delay is longer or shorter, from 0 to 1. Default: 0.25. */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
   /** Fails without a retry if the provider asks for a longer wait, in milliseconds. Default: 60,000. */
-  readonly maxRetryWait?: number;
+  readonly maxRetryWait?: number | undefined;
   /**
    * Whether to retry after part of the answer was emitted. A `messageDiscarded` event voids that part, and the next
    * attempt has a new `messageId`. Default: false.
    */
-  readonly retryPartial?: boolean;
+  readonly retryPartial?: boolean | undefined;
 }
 
-type Policy = Required<RetryOptions>;
+type Policy = Complete<RetryOptions>;
 
 const defaults: Policy = {
   attempts: 3,

@@ -72,7 +72,7 @@ const refuseNoStream = (stream: unknown): void => {
 
 export interface ReadableStreamOptions {
   /** Number of waiting values at which the source is paused, until half of them are read. Default: 64. */
-  readonly highWaterMark?: number;
+  readonly highWaterMark?: number | undefined;
 }
 
 /**

@@ -34,11 +34,11 @@ type FromJsonSchema<Schema> = JsonSchema extends Schema
 
 interface JsonSchemaOptions {
   /** Whether unknown keys are dropped; otherwise they are a problem. Default: true. */
-  readonly pruneInput?: boolean;
+  readonly pruneInput?: boolean | undefined;
   /** Whether strings are converted to numbers and booleans as the schema requires. Default: false. */
-  readonly coerceInput?: boolean;
+  readonly coerceInput?: boolean | undefined;
   /** The engine for patterns. Use a linear-time engine for untrusted schemas. Default: that of the platform. */
-  readonly patterns?: PatternEngine;
+  readonly patterns?: PatternEngine | undefined;
 }
 
 /**

@@ -11,11 +11,11 @@ import type { Preparation } from './preparation.js';
 /** Name, order and error handling of an interceptor. */
 export interface InterceptorOptions {
   /** The name in events and errors. Default: its kind and its position among interceptors without a name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Lower runs first; equal ones run in the given order. Default: 100. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Whether an error is ignored, with a `handlerError` event, instead of failing the call. Default: false. */
-  readonly failOpen?: boolean;
+  readonly failOpen?: boolean | undefined;
 }
 
 /** A layer that intercepts or watches events: of `on`, `onCall`, `prepare`, `transformChunks` and `watch`. */

@@ -13,18 +13,20 @@ export interface Preparation {
   readonly options: PreparedOptions;
 }
 
+type RequestSettings = {
+  readonly [Key in 'temperature' | 'maxTokens' | 'toolChoice' | 'stopSequences']?:
+    RequestOptions[Key] | undefined;
+};
+
 /** Settings of an agent for all its calls, or of a call. */
 export interface CallDefaults {
   /** Overrides the agent's request settings. A `toolChoice` that forces a tool applies to the first request only. */
-  readonly request?: Pick<
-    RequestOptions,
-    'temperature' | 'maxTokens' | 'toolChoice' | 'stopSequences'
-  >;
+  readonly request?: RequestSettings | undefined;
   /** Overrides the agent's limits. `prepare` cannot change `callMs` and `retryBudget`, which apply before it. */
-  readonly limits?: LimitOptions;
+  readonly limits?: LimitOptions | undefined;
 }
 
 export interface PreparedOptions extends CallDefaults {
-  readonly model?: Model;
-  readonly tools?: readonly ToolEntry[];
+  readonly model?: Model | undefined;
+  readonly tools?: readonly ToolEntry[] | undefined;
 }

@@ -121,7 +121,7 @@ const elsewhere = (
   return own;
 };
 
-const heard = <Options extends { readonly parent?: ToolContext }>(
+const heard = <Options extends { readonly parent?: ToolContext | undefined }>(
   options: Options,
   speaks: boolean,
 ): Options => {
@@ -131,12 +131,12 @@ const heard = <Options extends { readonly parent?: ToolContext }>(
 };
 
 /** Returns options for calls that speak for their parent: `text()` and UIs show their text as the answer. */
-export const speaking = <Options extends { readonly parent?: ToolContext }>(
+export const speaking = <Options extends { readonly parent?: ToolContext | undefined }>(
   options: Options,
 ): Options => heard(options, true);
 
 /** Returns options for calls whose text is not shown as the answer. */
-export const silent = <Options extends { readonly parent?: ToolContext }>(
+export const silent = <Options extends { readonly parent?: ToolContext | undefined }>(
   options: Options,
 ): Options => heard(options, false);
 

@@ -17,7 +17,7 @@ export interface ToolSamples {
 /** Overrides of the tool context. */
 export interface LentToolContextOptions extends Partial<Omit<ToolContext, 'get'>> {
   /** Values of context keys: `[db.of(pool)]`. */
-  readonly context?: readonly ContextEntry[];
+  readonly context?: readonly ContextEntry[] | undefined;
 }
 
 /** A tool context, for tests that run a tool directly with `run$`, which does not validate. */

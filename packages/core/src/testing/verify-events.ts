@@ -26,7 +26,7 @@ interface Heard {
 
 export interface VerifyEventsOptions {
   /** Whether emitted text of sub-agents may be edited later, as by an interceptor of `postCall`. Default: false. */
-  readonly edits?: boolean;
+  readonly edits?: boolean | undefined;
 }
 
 /** The streamed parts of a message. */

@@ -10,7 +10,7 @@ import type { Tool } from './types.js';
 
 export interface PresetOptions {
   /** Whether the model sees the parameters and may override them. Default: false. */
-  readonly overridable?: boolean;
+  readonly overridable?: boolean | undefined;
 }
 
 /**

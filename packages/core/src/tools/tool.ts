@@ -34,7 +34,7 @@ export interface ToolDefinition<Schema, Name extends string = string> extends To
   /** Describes to the model what the tool does and when to use it. */
   readonly description: string;
   /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
-  readonly input?: Schema;
+  readonly input?: Schema | undefined;
   /**
    * Runs the tool. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; the emitted values of the
    * latter three are progress. The output is the return value of a generator, otherwise the joined strings, otherwise the last value. Errors are reported to the model.

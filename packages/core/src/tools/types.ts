@@ -4,8 +4,8 @@ import type { Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
 import type { VendorOptions } from '../models/model.js';
 import type { ReportedPayload } from '../events.js';
-import type { JsonSchema } from '../values/schema.js';
-import type { HiddenInput, Validation } from '../values/schema.js';
+import type { Complete } from '../values/options.js';
+import type { HiddenInput, JsonSchema, Validation } from '../values/schema.js';
 import type { Locals } from '../step.js';
 import type { ToolEmission } from '../values/tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
@@ -43,22 +43,22 @@ export interface ToolContext extends CallLabels {
 /** Rules for every run of a tool. */
 export interface ToolPolicy {
   /** Runs while no other tool of its batch does. Default: false. */
-  readonly exclusive?: boolean;
+  readonly exclusive?: boolean | undefined;
   /** Maximum duration of a run with all its attempts, in milliseconds. Default: `timeouts.toolMs` of the call. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
-  readonly retry?: ToolRetry;
+  readonly retry?: ToolRetry | undefined;
   /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again. Default: false. */
-  readonly idempotent?: boolean;
+  readonly idempotent?: boolean | undefined;
   /**
    * Its run calls agents, with its context as their `parent`. If one of them waits, the tool runs again to continue it: its own
    * effects should be tools of the agents. Without it, a call below does not suspend those above (`suspendBelow`). Default: false.
    */
-  readonly callsAgents?: boolean;
+  readonly callsAgents?: boolean | undefined;
   /** Answers an identical tool call with the earlier result, within a call. Default: false. */
-  readonly dedupe?: boolean;
+  readonly dedupe?: boolean | undefined;
   /** Further fields of the tool in requests, by vendor. Each vendor gets its own. Default: none. */
-  readonly vendorOptions?: VendorOptions;
+  readonly vendorOptions?: VendorOptions | undefined;
 }
 
 /** A tool that a model can call. Created by `tool()`. */
@@ -125,11 +125,11 @@ export type CheckedUse =
 
 export interface ToolRetry {
   /** Maximum number of runs, including the first. Default: 3. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** The delay before the second run, in milliseconds. Default: 800. */
-  readonly backoffMs?: number;
+  readonly backoffMs?: number | undefined;
   /** How the delay grows: by `backoffMs` each time (`linear`, the default), or doubling (`exponential`). */
-  readonly growth?: 'linear' | 'exponential';
+  readonly growth?: 'linear' | 'exponential' | undefined;
 }
 
 export type ToolEntry = Tool | ToolGroup;
@@ -148,12 +148,12 @@ export interface ToolGroupDefinition {
   readonly description: string;
   readonly tools: readonly Tool[];
   /** Whether it is active at the start. Default: false. */
-  readonly active?: boolean;
+  readonly active?: boolean | undefined;
   /** Whether the model may activate and deactivate it, with the tool `manage_tools`. Default: true. */
-  readonly managed?: boolean;
+  readonly managed?: boolean | undefined;
 }
 
-export interface ToolGroup extends Required<ToolGroupDefinition> {
+export interface ToolGroup extends Complete<ToolGroupDefinition> {
   /** Creates the tool that activates and deactivates these groups. */
   readonly manager?: (groups: readonly ToolGroup[]) => Tool;
 }

@@ -40,21 +40,21 @@ export interface MillraceErrorOptions {
   /** The error of a library, tool or server that this one wraps. */
   readonly cause?: unknown;
   /** Whether a retry may succeed. Default: true for `rateLimited`, `timeout`, `connection` and `server`. */
-  readonly retryable?: boolean;
+  readonly retryable?: boolean | undefined;
   /** A message for end users, without internals or secrets. Default: a sentence for the code. */
-  readonly userMessage?: string;
+  readonly userMessage?: string | undefined;
   /** The text received before a model's stream failed. */
-  readonly partial?: string;
+  readonly partial?: string | undefined;
   /** The usage of a failed model request, as far as its provider reported it. */
-  readonly usage?: Usage;
+  readonly usage?: Usage | undefined;
   /** How long the server asked to wait before the next request, in milliseconds. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** The HTTP status, if there was a response. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** The server's id of the request, for its support. */
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
   /** By how many tokens a request is too long, if known. */
-  readonly over?: number;
+  readonly over?: number | undefined;
 }
 
 /** The only error that a call emits. */

@@ -18,6 +18,7 @@ export { meantName } from './meant-name.js';
 export { checkFormat } from './stored-format.js';
 export {
   checkOptions,
+  type Complete,
   defined,
   having,
   isDelay,

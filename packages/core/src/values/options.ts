@@ -61,6 +61,9 @@ export const defined = <T extends object>(given: T | undefined): Defined<T> => p
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
+/** Options with their defaults filled in: none is missing or `undefined`. */
+export type Complete<T> = { readonly [Key in keyof T]-?: Exclude<T[Key], undefined> };
+
 const kindOf = (value: unknown): string => {
   switch (typeof value) {
     case 'string':

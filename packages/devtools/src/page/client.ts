@@ -41,7 +41,7 @@ export interface Client {
 export interface ClientOptions {
   readonly token: string;
   /** The address of the requests, with a slash at its end. Default: `api/`. */
-  readonly api?: string;
+  readonly api?: string | undefined;
   /** Completes when a lost connection should be tried again, after so many failures. */
   readonly wait$: (failures: number) => Observable<unknown>;
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import { MillraceError } from '@millrace/core';
-import { checkOptions, isRecord, isText, type Rule } from '@millrace/core/values';
+import { checkOptions, type Complete, isRecord, isText, type Rule } from '@millrace/core/values';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import {
   catchError,
@@ -41,9 +41,9 @@ export interface HttpOptions extends HttpAccess {
   /** 0 takes a free port. */
   readonly port: number;
   /** The address to listen on. Default: `127.0.0.1`. Another one needs `allowedHosts`. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** The path of the URL. Default: `/mcp`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 /** How clients reach a server: as the process that started this one, or over HTTP. */
@@ -157,7 +157,7 @@ const onceRead =
 
 const overHttp$ = (
   serving: Serving,
-  { port, host, path }: Required<Pick<HttpOptions, 'port' | 'host' | 'path'>>,
+  { port, host, path }: Complete<Pick<HttpOptions, 'port' | 'host' | 'path'>>,
 ): Observable<Listening> =>
   defer(() => {
     const shared = createShared(serving);

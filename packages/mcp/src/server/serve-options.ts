@@ -30,68 +30,72 @@ export type Access = boolean | { readonly user: string };
 /** The description of a server, and how its tools run. */
 export interface ServingOptions {
   /** The name of the server, and of the tool if it serves an agent. Default: the agent's name, or `millrace`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The version that clients see. Default: `0.1.0`. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Explains to the client's model how to use the server. Default: none. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** When to use the agent, for the client's model. Required for an agent, and for nothing else. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Hints for clients beside `idempotentHint`, and `destructiveHint` of tools that ask for approval. Default: none. */
-  readonly annotations?: (tool: Tool) => ToolAnnotations;
+  readonly annotations?: ((tool: Tool) => ToolAnnotations) | undefined;
   /** Layers around each run of a tool, such as `approval(approveByClient)`. Default: none. */
-  readonly use?: Use;
+  readonly use?: Use | undefined;
   /** Data that clients read by URIs. Default: none. */
   // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
-  readonly resources?: Listed<McpResource | McpResourceTemplate>;
+  readonly resources?: Listed<McpResource | McpResourceTemplate> | undefined;
   /**
    * Emits the URI of each resource whose content changed, for clients that subscribed to it; the same one up to twice in 100 ms.
    * Without it, clients cannot subscribe.
    */
-  readonly resourceUpdates$?: Observable<string>;
+  readonly resourceUpdates$?: Observable<string> | undefined;
   /** Prompts for the users of clients. Default: none. */
   // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
-  readonly prompts?: Listed<McpPrompt>;
+  readonly prompts?: Listed<McpPrompt> | undefined;
   /**
    * The secret, of at least 32 characters, that signs what clients of version 2026-07-28 bring back with an answer. Processes
    * that share a URL need the same. Default: random.
    */
-  readonly stateKey?: string;
+  readonly stateKey?: string | undefined;
   /** Values of context keys for the tools. Default: none. */
-  readonly context?: readonly ContextEntry[];
+  readonly context?: readonly ContextEntry[] | undefined;
   /**
    * Called with each error, its cause included. A client gets the error's `userMessage`, or the string that this
    * returns. Other return values and thrown errors are ignored.
    */
-  readonly onError?: (error: MillraceError) => unknown;
-  readonly timeouts?: {
-    /** For each run of a tool without its own `timeoutMs`, read, prompt and completion, in milliseconds. Default: 60,000. */
-    readonly toolMs?: number;
-    /** Until a session without an open request ends, in milliseconds. Default: 300,000. */
-    readonly idleMs?: number;
-  };
-  readonly limits?: {
-    /** Tool calls, reads, prompts and completions that run at a time, of all clients; further ones fail immediately. Default: 100. */
-    readonly calls?: number;
-    /** Of these, those of one client over HTTP. Default: a fifth of `calls`. */
-    readonly callsPerClient?: number;
-    /** Sessions, and streams that listen for changes, at a time over HTTP; further ones get the status 503. Default: 100. */
-    readonly sessions?: number;
-    /** Of these, those of one client; further ones get the status 429. Default: a fifth of `sessions`. */
-    readonly sessionsPerClient?: number;
-    /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
-    readonly message?: number;
-    /** Characters of a result; the rest is cut off. A resource or prompt with more is an error. Default: 1,000,000. */
-    readonly result?: number;
-    /** Progress notifications for each call; further ones are dropped. Default: 1,000. */
-    readonly progress?: number;
-    /** Log messages for each call; further ones are dropped. Default: 1,000. */
-    readonly logs?: number;
-    /** Resources that one session subscribes to, or one stream listens for. Default: 100. */
-    readonly subscriptions?: number;
-    /** Bytes of notifications that a client leaves unread; then their stream over HTTP ends. Default: 1,048,576. */
-    readonly unread?: number;
-  };
+  readonly onError?: ((error: MillraceError) => unknown) | undefined;
+  readonly timeouts?:
+    | {
+        /** For each run of a tool without its own `timeoutMs`, read, prompt and completion, in milliseconds. Default: 60,000. */
+        readonly toolMs?: number | undefined;
+        /** Until a session without an open request ends, in milliseconds. Default: 300,000. */
+        readonly idleMs?: number | undefined;
+      }
+    | undefined;
+  readonly limits?:
+    | {
+        /** Tool calls, reads, prompts and completions that run at a time, of all clients; further ones fail immediately. Default: 100. */
+        readonly calls?: number | undefined;
+        /** Of these, those of one client over HTTP. Default: a fifth of `calls`. */
+        readonly callsPerClient?: number | undefined;
+        /** Sessions, and streams that listen for changes, at a time over HTTP; further ones get the status 503. Default: 100. */
+        readonly sessions?: number | undefined;
+        /** Of these, those of one client; further ones get the status 429. Default: a fifth of `sessions`. */
+        readonly sessionsPerClient?: number | undefined;
+        /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
+        readonly message?: number | undefined;
+        /** Characters of a result; the rest is cut off. A resource or prompt with more is an error. Default: 1,000,000. */
+        readonly result?: number | undefined;
+        /** Progress notifications for each call; further ones are dropped. Default: 1,000. */
+        readonly progress?: number | undefined;
+        /** Log messages for each call; further ones are dropped. Default: 1,000. */
+        readonly logs?: number | undefined;
+        /** Resources that one session subscribes to, or one stream listens for. Default: 100. */
+        readonly subscriptions?: number | undefined;
+        /** Bytes of notifications that a client leaves unread; then their stream over HTTP ends. Default: 1,048,576. */
+        readonly unread?: number | undefined;
+      }
+    | undefined;
 }
 
 /** Who may send requests over HTTP. */

@@ -84,7 +84,7 @@ const located = (
  * Splits at Markdown headings (`#`, not in code blocks) and at pages. A longer section is split at a blank line, else at
  * the end of a line or word. The headings are the title of a chunk, and not part of its text.
  */
-export const byHeadings = (options: { readonly maxLength?: number } = {}): Chunker => {
+export const byHeadings = (options: { readonly maxLength?: number | undefined } = {}): Chunker => {
   checkOptions('byHeadings()', options, { maxLength: length });
   const { maxLength = 2_000 } = options;
   return ({ text, title, pages }) =>
@@ -179,7 +179,7 @@ const fenceAfter = (open: string | undefined, line: string): string | undefined 
  * before. Each page is split by itself.
  */
 export const bySize = (
-  options: { readonly maxLength?: number; readonly overlap?: number } = {},
+  options: { readonly maxLength?: number | undefined; readonly overlap?: number | undefined } = {},
 ): Chunker => {
   checkOptions('bySize()', options, { maxLength: length, overlap: wholeNumber(0) });
   const { maxLength = 1_500, overlap = 200 } = options;

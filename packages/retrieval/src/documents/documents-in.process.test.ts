@@ -175,6 +175,7 @@ describe('documentsIn', () => {
   it('errors for a directory that is missing, and for too many files', async () => {
     await write({ 'a.md': 'a', 'b.md': 'b' });
     await expect(readAll({ maxFiles: 1 })).rejects.toMatchObject({ code: 'tooLarge' });
+    expect(await readAll({ maxFiles: undefined })).toEqual(await readAll({}));
     const missing = documentsIn(join(directory, 'missing'));
     await expect(lastValueFrom(missing)).rejects.toMatchObject({ code: 'config' });
     expect(() => documentsIn(directory, { extensions: ['md'] })).toThrow("such as '.md'");

@@ -5,6 +5,8 @@ import { extname, join, resolve } from 'node:path';
 import { fromPull, MillraceError, openDemand } from '@millrace/core';
 import {
   checkOptions,
+  type Complete,
+  defined,
   isDelay,
   isFunction,
   isStoreDatabase,
@@ -30,26 +32,26 @@ export interface DocumentsInOptions {
    * The extensions of files to read. `.html`, `.htm` and `.pdf` are converted, others read as text or Markdown. Default:
    * `.md`, `.markdown`, `.html`, `.htm`, `.txt` and `.pdf`.
    */
-  readonly extensions?: readonly string[];
+  readonly extensions?: readonly string[] | undefined;
   /** Whether to skip a file or directory, by its path below the directory, such as `guides/old`. Default: no. */
-  readonly exclude?: (path: string) => boolean;
+  readonly exclude?: ((path: string) => boolean) | undefined;
   /** How to split documents. Default: `byHeadings()`. */
-  readonly chunk?: Chunker;
+  readonly chunk?: Chunker | undefined;
   /** A prefix of all sources, such as `handbook/`. Default: none. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** The maximum size of a file in bytes; larger ones are reported. Default: 20,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** The maximum number of files; more are an error. Default: 10,000. */
-  readonly maxFiles?: number;
+  readonly maxFiles?: number | undefined;
   /** How long the conversion of a file may take, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * The maximum growth of the process while a file is converted, in bytes; approximate, as it is read every 50 ms. Default:
    * 536,870,912.
    */
-  readonly maxMemory?: number;
+  readonly maxMemory?: number | undefined;
   /** Receives each file or directory that cannot be read, and why. Default: `process.emitWarning`. */
-  readonly report?: (warning: string, source: string) => void;
+  readonly report?: ((warning: string, source: string) => void) | undefined;
 }
 
 /**
@@ -67,7 +69,7 @@ export const documentsIn = (
   options: DocumentsInOptions = {},
 ): Observable<ChunkedDocument> & AsyncIterable<ChunkedDocument> => {
   checkOptions('documentsIn()', { ...options, directory }, rules, ['directory']);
-  const reading = { ...defaults, ...options, directory: resolve(directory) };
+  const reading = { ...defaults, ...defined(options), directory: resolve(directory) };
   return Object.assign(
     fromPull((signal) => read(reading, signal), openDemand),
     {
@@ -103,7 +105,7 @@ const rules: Readonly<Record<keyof DocumentsInOptions | 'directory', Rule>> = {
   report: isFunction,
 };
 
-const defaults: Required<DocumentsInOptions> = {
+const defaults: Complete<DocumentsInOptions> = {
   extensions: ['.md', '.markdown', '.html', '.htm', '.txt', '.pdf'],
   exclude: () => false,
   chunk: byHeadings(),
@@ -115,7 +117,7 @@ const defaults: Required<DocumentsInOptions> = {
   report: (warning) => process.emitWarning(warning),
 };
 
-interface Reading extends Required<DocumentsInOptions> {
+interface Reading extends Complete<DocumentsInOptions> {
   readonly directory: string;
 }
 

@@ -32,7 +32,7 @@ const runOf = (body: unknown): Run => ({
  * to `connect` below it sends the messages of a conversation and the rest of its running answer. The `tools` of a request are
  * added to its call, and suspend; its `context` and its `state` are added to the instructions. Default path: `/api/ag-ui`.
  */
-export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => {
+export const agUi = (options: { readonly path?: string | undefined } = {}): ChatProtocol => {
   checkOptions('agUi()', options, { path: isPath });
   const { path = '/api/ag-ui' } = options;
   const protocol: ChatProtocol = ({ agent, approvals, masks, parts }) => {

@@ -20,9 +20,9 @@ import { partEvents } from './part-events.js';
 /** Options of `toAgUi`. */
 export interface AgUiOptions extends MaskOptions, ApprovalTokenOptions, ClientResultOptions {
   /** The id of the conversation. Default: the id of the session, else of the call. */
-  readonly threadId?: string;
+  readonly threadId?: string | undefined;
   /** The client's id of the run. Default: the id of the call. */
-  readonly runId?: string;
+  readonly runId?: string | undefined;
 }
 
 /**

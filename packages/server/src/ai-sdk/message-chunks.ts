@@ -11,7 +11,10 @@ import type { CommonUiMessageChunk, PartMetadata, SourceChunk } from './ui-messa
 /** Encodes a part of the outermost agent. */
 export const messageChunks = <Chunk>(
   part: Part,
-  { messageId, asking }: { readonly messageId?: string; readonly asking?: Asking },
+  {
+    messageId,
+    asking,
+  }: { readonly messageId?: string | undefined; readonly asking?: Asking | undefined },
   reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {

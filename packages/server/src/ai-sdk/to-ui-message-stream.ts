@@ -14,9 +14,9 @@ import type { AiSdkVersion, CommonUiMessageChunk, UiMessageChunk } from './ui-me
 export interface UiMessageStreamOptions<Target extends AiSdkVersion = AiSdkVersion>
   extends MaskOptions, ApprovalTokenOptions, ClientResultOptions {
   /** The major version of the AI SDK in the client. Default: 6. */
-  readonly target?: Target;
+  readonly target?: Target | undefined;
   /** The client's id of the message. A call with results of client tools continues it. Default: the id of the call. */
-  readonly messageId?: string;
+  readonly messageId?: string | undefined;
 }
 
 /**

@@ -52,13 +52,15 @@ export interface ApprovalQueueOptions {
    */
   readonly key: ApprovalKey | readonly ApprovalKey[];
   /** How long a request waits for its decision, in milliseconds. Default: 300,000, five minutes. */
-  readonly expiresInMs?: number;
+  readonly expiresInMs?: number | undefined;
   /**
    * Whether clients may edit the input that they approve, or a test of an edit. An edit is validated, and goes to all other
    * deciders. An input equal to the one shown is not an edit. Default: false.
    */
   readonly edits?:
-    boolean | ((request: ApprovalRequest, input: Readonly<Record<string, unknown>>) => boolean);
+    | boolean
+    | ((request: ApprovalRequest, input: Readonly<Record<string, unknown>>) => boolean)
+    | undefined;
 }
 
 /** Holds tool calls until a client approves or denies them. */

@@ -7,7 +7,7 @@ import { readVerdict } from './read-verdict.js';
 /** Options of `approvalsHandler`. */
 export interface ApprovalsHandlerOptions {
   /** Maximum size of a request body, in bytes. Default: 65,536. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

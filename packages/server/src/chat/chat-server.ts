@@ -39,62 +39,62 @@ export interface ChatServerOptions
    * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
    * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
    */
-  readonly store?: { readonly calls: CallStore; readonly sessions: SessionStore };
+  readonly store?: { readonly calls: CallStore; readonly sessions: SessionStore } | undefined;
   /**
    * Authenticates a request: returns or emits the id of its user, whose conversations no one else sees, or
    * `undefined` to refuse it (401). Calls have it as `metadata.userId`. Default: everybody is the same user, and only
    * `hosts` of this machine are served.
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly user?: Authenticator;
+  readonly user?: Authenticator | undefined;
   /** The path that the routes for the AI SDK and for approvals begin with. Default: `/api`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Further protocols, each with routes of its own, such as `agUi()` of `@millrace/server/ag-ui`. Default: none. */
-  readonly protocols?: readonly ChatProtocol[];
+  readonly protocols?: readonly ChatProtocol[] | undefined;
   /** Host names that requests may be made to, without ports. Default: `localhost` and its addresses; any, if there is a `user`. */
-  readonly hosts?: readonly string[];
+  readonly hosts?: readonly string[] | undefined;
   /** Origins of other sites whose pages may use the server, such as `https://app.example`. Default: none. */
-  readonly origins?: readonly string[];
+  readonly origins?: readonly string[] | undefined;
   /** The fate of a call whose last client has gone. Default: `continue`. */
-  readonly onDisconnect?: OnDisconnect;
+  readonly onDisconnect?: OnDisconnect | undefined;
   /** The major version of the AI SDK in the clients. Default: 6. */
-  readonly aiSdk?: 6 | 7;
+  readonly aiSdk?: 6 | 7 | undefined;
   /** The queue of approvals: clients get tokens, and decide at `/approvals`. Default: none. */
-  readonly approvals?: ApprovalQueue;
+  readonly approvals?: ApprovalQueue | undefined;
   /** The maximum size of a request, in bytes. Default: 4,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** The maximum number of calls that run or wait; another one is refused (503). Default: 1,000. */
-  readonly maxCalls?: number;
+  readonly maxCalls?: number | undefined;
   /** The limits of each user, such as `userLimits()` of `@millrace/server/limits` (429). Default: none. */
-  readonly limits?: UserLimits;
+  readonly limits?: UserLimits | undefined;
   /** Silence after which a stream sends a comment, so proxies keep it open, in milliseconds. Default: 15,000. */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /**
    * For a message while an approval or a tool of the client waits: `cancel` what waits, with an error result that names the message, or `refuse` the
    * message (409). Default: `cancel`.
    */
-  readonly onSuspended?: 'cancel' | 'refuse';
+  readonly onSuspended?: 'cancel' | 'refuse' | undefined;
   /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
-  readonly keepCallsMs?: number;
+  readonly keepCallsMs?: number | undefined;
   /**
    * Without a `store`: up to how many bytes, about, this process keeps of conversations and their calls. Above, conversations that were used least
    * recently and have no running call are removed, as by `DELETE /api/chat/{id}`. Default: 256,000,000.
    */
-  readonly keepBytes?: number;
+  readonly keepBytes?: number | undefined;
   /**
    * Makes the title of a conversation after its first answer, such as with a model: returns it, a Promise, or an Observable of it.
    * Default: the first words of its first question.
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly title?: TitleOf;
+  readonly title?: TitleOf | undefined;
   /**
    * Called with each error, once: of a call, with its id, even if it has no client; of the store; of a refused request
    * if the server is to blame or the request is malformed; and with a warning if a part of a message is left out. Default:
    * none. Clients only get the `userMessage`.
    */
-  readonly onError?: (error: MillraceError, callId?: string) => void;
+  readonly onError?: ((error: MillraceError, callId?: string) => void) | undefined;
   /** Called at the end of each response. */
-  readonly onAccess?: (entry: AccessEntry) => void;
+  readonly onAccess?: ((entry: AccessEntry) => void) | undefined;
 }
 
 /** Serves an agent to chat clients. */
@@ -107,9 +107,9 @@ export interface ChatServer {
    * Refuses new calls, waits for the running ones to finish their step, and completes. With a store, they are resumed
    * by the next server. Cold.
    */
-  readonly close$: (options?: { readonly timeoutMs?: number }) => Observable<never>;
+  readonly close$: (options?: { readonly timeoutMs?: number | undefined }) => Observable<never>;
   /** The Promise form of `close$`. Starts immediately. */
-  readonly close: (options?: { readonly timeoutMs?: number }) => Promise<void>;
+  readonly close: (options?: { readonly timeoutMs?: number | undefined }) => Promise<void>;
 }
 
 /**

@@ -61,17 +61,17 @@ import type { ProcessStore } from './process-store.js';
 import { contentOf, createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions extends PlacesOptions {
-  readonly onSuspended?: 'cancel' | 'refuse';
+  readonly onSuspended?: 'cancel' | 'refuse' | undefined;
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
-  readonly limits?: UserLimits;
+  readonly limits?: UserLimits | undefined;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
   /** Without a store: what this process keeps, and up to how many bytes of it. */
-  readonly room?: { readonly kept: ProcessStore; readonly maxBytes: number };
+  readonly room?: { readonly kept: ProcessStore; readonly maxBytes: number } | undefined;
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly title?: TitleOf;
+  readonly title?: TitleOf | undefined;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
   readonly report: (error: MillraceError, callId?: string) => void;
 }

@@ -42,7 +42,7 @@ interface OpenSessionsOptions {
   /** Runs in the scope of the server. */
   readonly work: (work$: Observable<unknown>) => void;
   /** Called when a session is opened. */
-  readonly used?: (sessionId: string) => void;
+  readonly used?: ((sessionId: string) => void) | undefined;
   /** Throws if the server is closed. Returns whether calls may be resumed. */
   readonly assertOpen: () => boolean;
 }

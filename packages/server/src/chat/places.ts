@@ -50,13 +50,13 @@ export interface PlacesOptions {
    * For a client that shows messages which the server does not have, such as one that was open while a server without a store was
    * restarted: `refuse` its request (409), or `take` its messages as the conversation. Default: `refuse`.
    */
-  readonly unknownHistory?: 'refuse' | 'take';
+  readonly unknownHistory?: 'refuse' | 'take' | undefined;
   /**
    * For a request with its question only, in a conversation with messages: it continues `atHead`, as clients do that send
    * their last message only, or it `begins` a new branch, as the first question of assistant-ui does once it is edited.
    * Default: `atHead`.
    */
-  readonly loneQuestion?: 'atHead' | 'begins';
+  readonly loneQuestion?: 'atHead' | 'begins' | undefined;
 }
 
 /** The place of a call, and the messages before it. */

@@ -81,7 +81,7 @@ interface RoutesOptions extends Pick<ForRequest, 'metadata'> {
   readonly path: string;
   readonly protocols: readonly ChatProtocol[];
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly user?: Authenticator;
+  readonly user?: Authenticator | undefined;
   readonly hosts: readonly string[] | undefined;
   readonly origins: readonly string[];
   readonly aiSdk: 6 | 7;

@@ -10,9 +10,9 @@ export type UserLimits = (user: string, open: number) => () => void;
 /** Options of `userLimits`. */
 export interface UserLimitsOptions {
   /** The maximum number of calls of a user that run or wait. Default: 100. */
-  readonly calls?: number;
+  readonly calls?: number | undefined;
   /** The maximum number of calls that a user may start in a minute. Default: no limit. */
-  readonly perMinute?: number;
+  readonly perMinute?: number | undefined;
 }
 
 /** How many users are kept whose calls of the last minute are counted. */

@@ -29,13 +29,13 @@ import type { UpgradeProtocol } from '../web-socket/web-socket-chat.js';
 /** Options of `serve`. Of its `protocols`, `webSocketChat()` of `@millrace/server/web-socket` takes over connections. */
 export interface ServeOptions extends ChatServerOptions {
   /** Default: 3000. With 0, the system chooses a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** The address to listen on. Others than those of this machine need a `user`. Default: `127.0.0.1`. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Signals on which the server closes, and the Observable completes. Default: `SIGTERM`. */
-  readonly signals?: readonly NodeJS.Signals[];
+  readonly signals?: readonly NodeJS.Signals[] | undefined;
   /** How long the server waits for running calls when it closes, in milliseconds. Default: 30,000. */
-  readonly closeMs?: number;
+  readonly closeMs?: number | undefined;
 }
 
 /** A server that listens. */

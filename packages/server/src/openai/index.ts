@@ -13,9 +13,9 @@ export { openAiModels, type OpenAiModelsOptions } from './models.js';
 /** Options of `openAi`. */
 export interface OpenAiOptions {
   /** The path of the routes. Default: `/v1`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** The name of the agent as a model. Default: that of the agent. */
-  readonly model?: string;
+  readonly model?: string | undefined;
 }
 
 /**

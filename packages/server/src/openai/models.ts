@@ -23,9 +23,9 @@ import { refusal, refuse } from './refusals.js';
 /** Options of `openAiModels`. */
 export interface OpenAiModelsOptions {
   /** The path of the routes, which is that of each `openAi()`. Default: `/v1`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** The maximum size of a request, in bytes. Default: 4,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

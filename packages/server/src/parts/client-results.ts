@@ -8,7 +8,7 @@ export interface ClientResultOptions {
    * Ids of the tool calls whose results the request contains, from `inputOfUiMessages` or `inputOfAgUi`. The client
    * already shows these results, so the stream omits them. Default: none.
    */
-  readonly clientResults?: readonly string[];
+  readonly clientResults?: readonly string[] | undefined;
 }
 
 export const clientResultRules: Readonly<Record<keyof ClientResultOptions, Rule>> = {

@@ -23,7 +23,7 @@ export interface ApprovalTokenOptions {
    * The queue of the tools' approval requests. The stream then repeats each request with the token that decides on it,
    * so every client of the stream may decide. Default: none, the stream has no tokens.
    */
-  readonly approvals?: Pick<ApprovalDesk, 'requests$'>;
+  readonly approvals?: Pick<ApprovalDesk, 'requests$'> | undefined;
 }
 
 /** The same, and for streams that end at approvals. */

@@ -36,11 +36,11 @@ export interface ChatSocket {
 /** Options of `answerSocket$`. */
 export interface AnswerSocketOptions {
   /** Headers that frames may add to those of the handshake. Default: `authorization`. */
-  readonly headers?: readonly string[];
+  readonly headers?: readonly string[] | undefined;
   /** The maximum number of requests at the same time; another one is refused. Default: 32. */
-  readonly maxRequests?: number;
+  readonly maxRequests?: number | undefined;
   /** Once it emits, frames are no longer read, and the socket closes when its requests have ended (1001). Default: never. */
-  readonly closing$?: Observable<unknown>;
+  readonly closing$?: Observable<unknown> | undefined;
 }
 
 /**

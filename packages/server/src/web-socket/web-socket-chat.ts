@@ -38,17 +38,17 @@ import {
 /** Options of `webSocketChat`. */
 export interface WebSocketChatOptions extends Omit<AnswerSocketOptions, 'closing$'> {
   /** The path of the routes for the AI SDK, which is that of the sockets. Default: `/api/chat`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * Who may connect: a `user` of the server, or `anyone`, for clients that authenticate by the headers of their frames. Each
    * request is authenticated in any case. Default: `user`.
    */
-  readonly connect?: 'user' | 'anyone';
+  readonly connect?: 'user' | 'anyone' | undefined;
   /**
    * Silence of a client after which it is pinged, in milliseconds. If it is silent for as long again, its socket is
    * destroyed. Default: 15,000.
    */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
 }
 
 /** A protocol that takes over connections of an HTTP server. */
@@ -66,14 +66,14 @@ export interface UpgradeProtocol extends ChatProtocol {
 /** Options of `attach$`. */
 export interface AttachOptions {
   /** The maximum size of a frame, in bytes; a larger one closes its socket (1009). Default: 4,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** The path below which the server is mounted, such as `/ai`, as that of `mountServers()`. Default: none. */
-  readonly mount?: string;
+  readonly mount?: string | undefined;
   /**
    * Once it emits, no more sockets are accepted, each one closes when its answers have ended (1001), and `attach$` completes when
    * all are closed. Default: never.
    */
-  readonly closing$?: Observable<unknown>;
+  readonly closing$?: Observable<unknown> | undefined;
 }
 
 /**

@@ -26,9 +26,9 @@ import {
 /** Options of `skillsFolder`. */
 export interface SkillsFolderOptions {
   /** Maximum number of skills; more are left out, with a warning. Default: 500. */
-  readonly maxSkills?: number;
+  readonly maxSkills?: number | undefined;
   /** Maximum size of a file in bytes. Larger ones are not read. Default: 1,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

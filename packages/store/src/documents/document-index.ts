@@ -47,23 +47,23 @@ import { sqliteDocumentTables } from './sqlite-document-tables.js';
 /** Options of `documentIndex`. */
 export interface DocumentIndexOptions {
   /** The name of the index; a store can have many. Default: `documents`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Adds search by meaning; on a server, with pgvector. The index records its `id` and the length of its vectors. Default: full text
    * search only.
    */
-  readonly embedder?: IndexEmbedder;
+  readonly embedder?: IndexEmbedder | undefined;
   /** The minimum cosine similarity of query and chunk in search by meaning, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /**
    * On Postgres: the text search configuration that stems words, such as `german`. Default: none, words are found in their
    * English forms.
    */
-  readonly language?: string;
+  readonly language?: string | undefined;
   /** The maximum number of texts per request to the embedder. Default: 64. */
-  readonly batchSize?: number;
+  readonly batchSize?: number | undefined;
   /** How long the embedder may take for a request, in milliseconds. Default: 30,000. */
-  readonly embedderMs?: number;
+  readonly embedderMs?: number | undefined;
 }
 
 /** The progress after one document. The numbers are those of all documents so far. */

@@ -70,9 +70,9 @@ export interface FileCallsOptions {
    * Time after its last heartbeat at which a writer loses its call to the next one, in milliseconds, minimum 2,000.
    * Later writes of a writer that was only slow are rejected. Default: 10,000.
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** The clock and the timers. Default: `asyncScheduler`. File locks use timers of their own. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**

@@ -22,23 +22,23 @@ export interface PostgresOptions extends CallStoreOptions {
    * The schema of the tables, created if it does not exist. Up to 41 lower-case letters, digits and `_`. Default:
    * `millrace`.
    */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /**
    * How long a crashed writer keeps its call, in milliseconds by the clock of the server, minimum 500. A live writer
    * renews its lease every third of this time. Default: 10,000.
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * How long a statement is repeated while the server is unavailable, in milliseconds: it restarts, a failover is under way,
    * connections are lost or refused, or it lacks disk space. After that, the call errors with `store`. 0: never. Default: `leaseMs`.
    */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
   /** Options of the long-term memory. */
-  readonly longTermMemory?: StoredMemoryOptions;
+  readonly longTermMemory?: StoredMemoryOptions | undefined;
   /** The timers. Default: `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
   /** Options of the `pg` pool, such as `max` and `ssl`. Default: 10 connections, 10 s to connect, 60 s per query. */
-  readonly pool?: PoolConfig;
+  readonly pool?: PoolConfig | undefined;
 }
 
 /**

@@ -4,14 +4,14 @@ import { checkOptions, having, numberFrom, type Rule } from '@millrace/core/valu
 /** Options of the long-term memory of a store. */
 export interface StoredMemoryOptions {
   /** Enables semantic search. Use the same one for the life of a store. Default: none, entries are found by keyword. */
-  readonly embedder?: Embedder;
+  readonly embedder?: Embedder | undefined;
   /** Minimum cosine similarity of query and entry in semantic search, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /**
    * The Postgres text search configuration that stems words, such as `german`. Default: none, words are found in their
    * English forms, as in the in-process memory.
    */
-  readonly language?: string;
+  readonly language?: string | undefined;
 }
 
 const embedderRules = {

@@ -25,8 +25,8 @@ const maxNewVectors = 256;
 const batch = 64;
 
 export interface TableMemoryOptions {
-  readonly embedder?: Embedder;
-  readonly threshold?: number;
+  readonly embedder?: Embedder | undefined;
+  readonly threshold?: number | undefined;
 }
 
 /** A long-term memory in a database, which opens on first use. Merges a search for words with one by meaning. */

@@ -23,7 +23,7 @@ import { sqliteSessions } from './sqlite-sessions.js';
 /** Options of `openSqlite`. */
 export interface SqliteOptions extends FileCallsOptions, CallStoreOptions {
   /** Options of the long-term memory. */
-  readonly longTermMemory?: SqliteMemoryOptions;
+  readonly longTermMemory?: SqliteMemoryOptions | undefined;
 }
 
 /** Options of the long-term memory of a store in SQLite. */

@@ -28,7 +28,8 @@ import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
 
 export interface ApproveLaterOptions {
   /** Whether a tool call with valid arguments waits; otherwise the tool runs immediately. An error is an error of the tool. Default: always. */
-  readonly when?: (input: Readonly<Record<string, unknown>>, context: ToolContext) => boolean;
+  readonly when?:
+    ((input: Readonly<Record<string, unknown>>, context: ToolContext) => boolean) | undefined;
 }
 
 /**

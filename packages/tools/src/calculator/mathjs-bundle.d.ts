@@ -3,7 +3,11 @@ declare module 'mathjs/lib/browser/math.js' {
   import type { ConfigOptions, MathJsInstance } from 'mathjs';
 
   interface BigNumberClass {
-    set(options: { precision?: number; maxE?: number; minE?: number }): unknown;
+    set(options: {
+      precision?: number | undefined;
+      maxE?: number | undefined;
+      minE?: number | undefined;
+    }): unknown;
   }
 
   const bundle: {

@@ -7,7 +7,7 @@ import { ianaZone, offsetZone } from './time-zone.js';
 /** Options of `clock`. */
 export interface ClockOptions {
   /** The time zone if the model names no place: an IANA name or an offset. Default: that of the machine. */
-  readonly timeZone?: string;
+  readonly timeZone?: string | undefined;
 }
 
 /**

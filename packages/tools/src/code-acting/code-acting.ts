@@ -18,6 +18,7 @@ import { phase, type PhaseFactory } from '@millrace/core/phases';
 import { jsonSchema } from '@millrace/core/schema';
 import {
   checkOptions,
+  type Complete,
   defined,
   isDelay,
   isRecord,
@@ -43,17 +44,17 @@ import { signaturesOf } from './signatures.js';
 /** Options of `codeActing`. */
 export interface CodeActingOptions {
   /** Names of tools that the model calls directly, in addition to those that read skills. Default: none. */
-  readonly direct?: readonly string[];
+  readonly direct?: readonly string[] | undefined;
   /** Maximum number of calls of tools by one piece of code. Default: 100. */
-  readonly maxCalls?: number;
+  readonly maxCalls?: number | undefined;
   /** Maximum time of the code between two rounds of tool calls, in milliseconds; tools have their own. Default: 5,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The memory of the sandbox in MiB, 32 to 1,024. Default: 64. */
-  readonly memoryMb?: number;
+  readonly memoryMb?: number | undefined;
   /** Maximum number of characters that are logged, and of the result, 100 or more each. Default: 10,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** Maximum number of characters of a tool result that the code gets. Default: 1,000,000. */
-  readonly maxResult?: number;
+  readonly maxResult?: number | undefined;
 }
 
 /**
@@ -76,7 +77,7 @@ export interface CodeActingOptions {
  */
 export const codeActing = (options: CodeActingOptions = {}): Layer => {
   checkOptions('codeActing()', options, rules);
-  const settings = { ...defaults, ...options };
+  const settings = { ...defaults, ...defined(options) };
   return {
     name,
     priority: 92,
@@ -102,9 +103,9 @@ const defaults = {
   memoryMb: 64,
   maxLength: 10_000,
   maxResult: 1_000_000,
-} satisfies Required<CodeActingOptions>;
+} satisfies Complete<CodeActingOptions>;
 
-type Settings = Required<CodeActingOptions>;
+type Settings = Complete<CodeActingOptions>;
 
 const rules: Readonly<Record<keyof CodeActingOptions, Rule>> = {
   direct: [

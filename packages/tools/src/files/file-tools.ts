@@ -8,16 +8,16 @@ import { readFile, realDirectory } from './read-file.js';
 /** Options of `fileTools`. */
 export interface FileToolsOptions {
   /** The directory that paths must not leave. Default: the working directory at the creation of the tools. */
-  readonly root?: string;
+  readonly root?: string | undefined;
   /**
    * Decides on each change of a file, and sees it as a diff. `true` allows all changes, `false` denies them. Default:
    * there are no tools that change files.
    */
-  readonly approve?: boolean | FileApprover;
+  readonly approve?: boolean | FileApprover | undefined;
   /** Whether to refuse a path, which is relative to the root and separated by `/`. Default: `looksSecret`. */
-  readonly isHidden?: (path: string) => boolean;
+  readonly isHidden?: ((path: string) => boolean) | undefined;
   /** The maximum size of a file, in bytes. Default: 2,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

@@ -11,11 +11,11 @@ import { readText } from './read-text.js';
 /** Options of `readFile`. */
 export interface ReadFileOptions {
   /** The directory that files may be read from. Default: the working directory at the creation of the tool. */
-  readonly root?: string;
+  readonly root?: string | undefined;
   /** Whether to refuse a path, which is relative to the root and separated by `/`. Default: `looksSecret`. */
-  readonly isHidden?: (path: string) => boolean;
+  readonly isHidden?: ((path: string) => boolean) | undefined;
   /** The maximum size of a file. Default: 2,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

@@ -8,11 +8,11 @@ import type { SandboxTask } from './sandbox.worker.js';
 /** Options of `runJavaScript`. */
 export interface RunJavaScriptOptions {
   /** The maximum duration, with the start of the sandbox, in milliseconds. Default: 5,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The memory of the sandbox in MiB, 32 to 1,024. Default: 64. */
-  readonly memoryMb?: number;
+  readonly memoryMb?: number | undefined;
   /** The maximum number of characters that are logged, and of the result, 100 or more each. Default: 10,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
 }
 
 /**

@@ -33,7 +33,7 @@ export interface SendMailOptions {
   /** Decides on each e-mail. `true` allows all of them, `false` denies them. */
   readonly approve: boolean | MailApprover;
   /** The maximum duration, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** An SMTP server and its account. */

@@ -27,11 +27,11 @@ export interface DocumentRetrieverOptions {
   // eslint-disable-next-line rxjs-x/finnish
   readonly load: SearchDocumentsOptions['load'];
   /** Adds search by meaning. Default: search by words only. */
-  readonly embedder?: Embedder;
+  readonly embedder?: Embedder | undefined;
   /** The minimum cosine similarity of query and section, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /** The maximum length of a passage in characters; longer sections are cut around the matches. Default: 2,000. */
-  readonly passageLength?: number;
+  readonly passageLength?: number | undefined;
 }
 
 /**

@@ -47,9 +47,9 @@ export const arxiv = (options: ServiceOptions = {}): Tool => {
 /** Options of `pubmed`. */
 export interface PubmedOptions extends ServiceOptions {
   /** A key of NCBI, for more than 3 requests per second. Default: the environment variable `NCBI_API_KEY`, or none. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** An e-mail address, which NCBI asks for. Default: none. */
-  readonly contact?: string;
+  readonly contact?: string | undefined;
 }
 
 /**

@@ -21,11 +21,11 @@ export interface WebSearchOptions extends ServiceOptions {
    * The key. Default: the environment variable `TAVILY_API_KEY`, `BRAVE_API_KEY`, `GOOGLE_API_KEY` or `BAIDU_API_KEY`.
    * DuckDuckGo needs none.
    */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** The id of a Programmable Search Engine, for Google only. Default: the environment variable `GOOGLE_CSE_ID`. */
-  readonly engineId?: string;
+  readonly engineId?: string | undefined;
   /** The maximum number of results, 1 to 10. Default: 5. */
-  readonly maxResults?: number;
+  readonly maxResults?: number | undefined;
 }
 
 /**

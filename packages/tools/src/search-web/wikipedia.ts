@@ -14,9 +14,9 @@ import { queryInput, refusal, sourcesOf, sourcesOutput } from './sources.js';
 /** Options of `wikipedia`. */
 export interface WikipediaOptions extends ServiceOptions {
   /** The code of the language, as in the host. Default: `en`. */
-  readonly language?: string;
+  readonly language?: string | undefined;
   /** An e-mail address or URL, which Wikimedia asks for in the `User-Agent` of automatic requests. Default: none. */
-  readonly contact?: string;
+  readonly contact?: string | undefined;
 }
 
 /**

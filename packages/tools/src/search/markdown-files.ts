@@ -8,15 +8,15 @@ import type { SearchDocument } from './document.js';
 /** Options of `markdownFiles`. */
 export interface MarkdownFilesOptions {
   /** The extensions of files to read. Default: `.md` and `.markdown`. */
-  readonly extensions?: readonly string[];
+  readonly extensions?: readonly string[] | undefined;
   /**
    * Whether to skip a file or directory, by its path below the directory, such as `packages/core/temp`. Default: no.
    */
-  readonly exclude?: (path: string) => boolean;
+  readonly exclude?: ((path: string) => boolean) | undefined;
   /** The maximum number of files; more are an error. Default: 1,000. */
-  readonly maxFiles?: number;
+  readonly maxFiles?: number | undefined;
   /** The maximum number of bytes in total; more are an error. Default: 20 MB. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /**

@@ -16,9 +16,9 @@ export interface SearchDocumentsOptions {
   // eslint-disable-next-line rxjs-x/finnish
   readonly load: () => ObservableInput<SearchDocument | readonly SearchDocument[]>;
   /** Must be unique among the tools of an agent. Default: `search_docs`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Describes the topic of the documents to the model. Default: a description of any documents. */
-  readonly description?: string;
+  readonly description?: string | undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { map } from 'rxjs';
 /** Options of `embeddingSelector`. */
 export interface EmbeddingSelectorOptions {
   /** The minimum cosine similarity of tool and request, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
 }
 
 /**

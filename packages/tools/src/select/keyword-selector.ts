@@ -6,9 +6,9 @@ import { createToolIndex, type ToolIndex } from './tool-index.js';
 /** Options of `keywordSelector`. */
 export interface KeywordSelectorOptions {
   /** The minimum score of a selected tool, relative to the best one, from 0 to 1. Default: 0.1. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /** The share of wrong letters in a word, from 0 to 0.5; short words must match exactly. Default: 0.2. */
-  readonly fuzziness?: number;
+  readonly fuzziness?: number | undefined;
 }
 
 /**

@@ -26,11 +26,11 @@ import { textAt } from './json.js';
 /** Options of every tool that asks a service. */
 export interface ServiceOptions {
   /** The origin and path of the service, such as that of a proxy. Default: that of the vendor. */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** The maximum duration of each request, in milliseconds. Default: 15,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The maximum number of characters of a result for the model. Default: 8,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
 }
 
 export const serviceRules = {

@@ -18,7 +18,7 @@ import {
 /** Options of `stockQuote`. */
 export interface StockQuoteOptions extends ServiceOptions {
   /** The key of Alpha Vantage. Default: the environment variable `ALPHAVANTAGE_API_KEY`. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
 }
 
 /**

@@ -16,7 +16,7 @@ import {
 /** Options of `translate`. */
 export interface TranslateOptions extends ServiceOptions {
   /** The key of DeepL; one of the free API ends with `:fx`. Default: the environment variable `DEEPL_API_KEY`. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
 }
 
 /**

@@ -24,12 +24,12 @@ export interface WeatherOptions extends ServiceOptions {
    * The key. Default: the environment variable `OPEN_METEO_API_KEY`, which is optional, or `QWEATHER_API_KEY`, which is
    * required.
    */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /**
    * The origin of the service. For QWeather, the API host of your account, which is required; default: the environment
    * variable `QWEATHER_API_HOST`. For Open-Meteo, it replaces the hosts of the forecast and of the search for places.
    */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
 }
 
 /**

@@ -27,13 +27,13 @@ export interface RunCommandOptions {
   /** Decides on each command; `true` allows all of these programs with any arguments. */
   readonly approve: boolean | Approver;
   /** The working directory. Default: that of the process, at each run. */
-  readonly directory?: string;
+  readonly directory?: string | undefined;
   /** The names of the environment variables to pass. Default: `PATH`, `HOME`, `LANG`, `LC_ALL`, `TZ` and `TMPDIR`. */
-  readonly environment?: readonly string[];
+  readonly environment?: readonly string[] | undefined;
   /** The maximum number of characters of output; the middle of longer output is dropped. Default: 10,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** The maximum duration, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /**

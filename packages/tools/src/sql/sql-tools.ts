@@ -32,20 +32,20 @@ export interface SqlToolsOptions {
   /** The URL of a database, a pool of `pg`, or a database of PGlite. Give it a user with few rights. */
   readonly postgres: string | PostgresPool | PGliteLike;
   /** The schemas that `sql_schema` describes. Queries can read others. Default: all that the user can read. */
-  readonly schemas?: readonly string[];
+  readonly schemas?: readonly string[] | undefined;
   /**
    * Decides on each statement of `sql_execute`. `true` allows all statements, `false` denies them. Default: there is no
    * tool that writes.
    */
-  readonly approve?: boolean | SqlApprover;
+  readonly approve?: boolean | SqlApprover | undefined;
   /** The maximum number of rows of a result. Default: 100. */
-  readonly maxRows?: number;
+  readonly maxRows?: number | undefined;
   /** The maximum number of characters of a cell; the rest is cut off. Default: 500. */
-  readonly maxCell?: number;
+  readonly maxCell?: number | undefined;
   /** The maximum number of characters of a result. Default: 10,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** The maximum duration of a tool call and of each statement, in milliseconds. Default: 15,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /**

@@ -21,21 +21,21 @@ export interface FetchPageOptions {
    * Hosts that may have a private address, such as `['wiki.internal', '127.0.0.1']`, or a predicate of the URL. Default:
    * none.
    */
-  readonly allowPrivate?: readonly string[] | ((url: URL) => boolean);
+  readonly allowPrivate?: readonly string[] | ((url: URL) => boolean) | undefined;
   /** Whether a URL may be fetched, also after a redirect. The other rules apply as well. Default: all. */
-  readonly isAllowed?: (url: URL) => boolean;
+  readonly isAllowed?: ((url: URL) => boolean) | undefined;
   /** The ports that URLs may name. Default: 80 and 443. */
-  readonly ports?: readonly number[];
+  readonly ports?: readonly number[] | undefined;
   /** The maximum size of a response after decompression, in bytes. Default: 2,000,000. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** The maximum number of redirects. Default: 5. */
-  readonly maxRedirects?: number;
+  readonly maxRedirects?: number | undefined;
   /** The maximum number of characters per result, up to 15,000. Default: 8,000. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** The maximum duration with all redirects and the conversion, in milliseconds. Default: 20,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Resolves host names. Its results are checked. Default: that of `node:dns`. */
-  readonly lookup?: LookupFunction;
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /**

@@ -38,9 +38,9 @@ export interface FitContextOptions {
   /** Size of the model's context window in tokens, including the answer. */
   readonly contextWindow: number;
   /** Tokens to keep free for the answer; the request's `maxTokens` if that is larger. Default: 4,096. */
-  readonly reserve?: number;
+  readonly reserve?: number | undefined;
   /** Counts tokens. Default: `estimateTokens`, calibrated for each model by the usage that providers report. */
-  readonly counter?: TokenCounter;
+  readonly counter?: TokenCounter | undefined;
 }
 
 /**
@@ -205,9 +205,9 @@ const isMedia = ({ type }: ContentBlock): boolean => type !== 'text';
 
 export interface EvictionOptions {
   /** Newest batches of results that are never evicted. Default: 3. */
-  readonly keep?: number;
+  readonly keep?: number | undefined;
   /** Minimum size of a result to evict, in tokens. Default: 500. */
-  readonly minTokens?: number;
+  readonly minTokens?: number | undefined;
 }
 
 const readResultName = 'read_result';

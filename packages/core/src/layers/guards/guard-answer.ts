@@ -17,11 +17,11 @@ export interface GuardedAnswer {
 
 export interface GuardAnswerOptions extends GuardOptions {
   /** `error` fails the call with `guardRejected`, `again` asks the model again. Default: `error`. */
-  readonly onReject?: 'error' | 'again';
+  readonly onReject?: 'error' | 'again' | undefined;
   /** The message to the model when it is asked again. Default: that its answer was not accepted, with the reason. */
-  readonly feedback?: string;
+  readonly feedback?: string | undefined;
   /** With `again`: maximum number of rejected answers in a row before the call errors. Default: 2. */
-  readonly retries?: number;
+  readonly retries?: number | undefined;
 }
 
 /**

@@ -22,9 +22,9 @@ export interface GuardedInput {
 /** Options of all guards. There is no `failOpen`: a guard that fails rejects. */
 export interface GuardOptions {
   /** Name in events and errors. Default: the name of the guard function. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** `userMessage` of the error, shown to users. Default: a sentence without a reason. */
-  readonly userMessage?: string;
+  readonly userMessage?: string | undefined;
 }
 
 export interface InputGuardOptions extends GuardOptions {
@@ -32,7 +32,7 @@ export interface InputGuardOptions extends GuardOptions {
    * In a list of messages as input, also checks each earlier question, as if it were asked now. Default: false for
    * `guardInput`, true for the guards of this package that read text.
    */
-  readonly history?: boolean;
+  readonly history?: boolean | undefined;
 }
 
 /**

@@ -131,12 +131,12 @@ const lineBreak = /[\n\r\v\f\u0085\u2028\u2029]/;
 /** Maximum size of an input. Set at least one. */
 export interface MaxInputLengthOptions extends InputGuardOptions {
   /** Code points of all text, names and URLs. */
-  readonly characters?: number;
+  readonly characters?: number | undefined;
   /** Tokens of the same text, as `estimateTokens` counts them. */
-  readonly tokens?: number;
-  readonly blocks?: number;
+  readonly tokens?: number | undefined;
+  readonly blocks?: number | undefined;
   /** Total bytes of inline media. Media at a URL are not fetched and not counted. */
-  readonly mediaBytes?: number;
+  readonly mediaBytes?: number | undefined;
 }
 
 type Size = Readonly<Record<Measure, number>>;

@@ -10,13 +10,13 @@ export interface RatePerUserOptions extends GuardOptions {
   /** Inputs per `perMs`: as many in a burst, refilled evenly. */
   readonly calls: number;
   /** Milliseconds. Default: 60,000. */
-  readonly perMs?: number;
+  readonly perMs?: number | undefined;
   /** The key of the user. Default: `metadata.userId`. A call without a user is rejected. */
-  readonly by?: (call: CallInfo) => string | undefined;
+  readonly by?: ((call: CallInfo) => string | undefined) | undefined;
   /** Maximum number of users to keep, the most recent ones. Default: 10,000. */
-  readonly maxUsers?: number;
+  readonly maxUsers?: number | undefined;
   /** Clock, such as a scheduler; an interceptor does not know that of the call. Default: `Date`. */
-  readonly clock?: TimestampProvider;
+  readonly clock?: TimestampProvider | undefined;
 }
 
 /**

@@ -40,9 +40,9 @@ export const transformChunks = (
 
 export interface GuardOutputOptions extends InterceptorOptions {
   /** Asks the model again with this message. Default: the call ends with the text before the match, as `stopped`. */
-  readonly feedback?: string;
+  readonly feedback?: string | undefined;
   /** Characters to hold back until they are known to be harmless. Default: 64. */
-  readonly window?: number;
+  readonly window?: number | undefined;
 }
 
 /**

@@ -30,11 +30,11 @@ export interface LogFields {
 }
 
 export interface LogEventsOptions {
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Also log the chunks of models and tools, at level `debug`. Default: false. */
-  readonly chunks?: boolean;
+  readonly chunks?: boolean | undefined;
   /** Formats the message. Default: the type of the event; for `console`, which gets no fields, a readable line. */
-  readonly format?: (fields: LogFields, event: AgentEvent) => string;
+  readonly format?: ((fields: LogFields, event: AgentEvent) => string) | undefined;
 }
 
 /**

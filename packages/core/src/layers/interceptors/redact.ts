@@ -26,9 +26,9 @@ import { createTextWindow, holdFrom, holdMatch, textChunk, textWindow } from './
 
 export interface RedactOptions extends InterceptorOptions {
   /** Replacement of a match, or a function that returns it. Default: `[redacted]`. */
-  readonly replacement?: string | ((match: string) => string);
+  readonly replacement?: string | ((match: string) => string) | undefined;
   /** Characters to hold back. They are missing from interrupted replies and `partial` text. Default: 128. */
-  readonly window?: number;
+  readonly window?: number | undefined;
 }
 
 /**

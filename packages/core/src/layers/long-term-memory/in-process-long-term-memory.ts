@@ -26,15 +26,15 @@ import {
 
 export interface InProcessLongTermMemoryOptions {
   /** Also finds entries by meaning. Default: by keywords only. */
-  readonly embedder?: Embedder;
+  readonly embedder?: Embedder | undefined;
   /** Minimum cosine similarity between a query and an entry, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /** Maximum number of entries per scope; evicts the least recently recorded or recalled. Default: 10,000. */
-  readonly maxEntries?: number;
+  readonly maxEntries?: number | undefined;
   /** Maximum number of users and sessions; evicts the least recently used. Default: 10,000. */
-  readonly maxScopes?: number;
+  readonly maxScopes?: number | undefined;
   /** Clock, such as a scheduler. Default: `Date`. */
-  readonly clock?: TimestampProvider;
+  readonly clock?: TimestampProvider | undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { CallInfo, ToolRun } from '../../values/reply.js';
 import type { Call } from '../../seams/call.js';
 import { misuse } from '../../values/errors.js';
+import type { Complete } from '../../values/options.js';
 import type { ToolContext } from '../../tools/types.js';
 import type { LongTermMemory, MemoryScope, NewMemory } from './long-term-memory.js';
 import { checkScope } from './long-term-memory.js';
@@ -12,30 +13,30 @@ export interface LongTermMemoryOptions {
   /** The store: `inProcessLongTermMemory()` or a persistent one. Agents may share it. */
   readonly memory: LongTermMemory;
   /** Default: `static`. */
-  readonly mode?: LongTermMemoryMode;
+  readonly mode?: LongTermMemoryMode | undefined;
   /** The scope of a call, `{ userId }` or `{ userId, sessionId }`; errors are warnings. Default: `metadata.userId`. */
-  readonly scope?: ScopeOfCall;
+  readonly scope?: ScopeOfCall | undefined;
   /** Maximum number of entries to show. Default: 3. */
-  readonly top?: number;
+  readonly top?: number | undefined;
   /** Whether the model ranks the entries, with an extra request charged to `rankMemories`. Default: false. */
-  readonly rank?: boolean;
+  readonly rank?: boolean | undefined;
   /** Number of entries to rank. Default: 10. */
-  readonly candidates?: number;
+  readonly candidates?: number | undefined;
   /** Whether to recall again for each step of a plan. Default: true, for agents that keep a plan. */
-  readonly recallForSteps?: boolean;
+  readonly recallForSteps?: boolean | undefined;
   /** Before the history, or directly before the input (cacheable). Default: `beforeHistory`, or that of `retrieve`. */
-  readonly placement?: 'beforeHistory' | 'beforeInput';
+  readonly placement?: 'beforeHistory' | 'beforeInput' | undefined;
   /** Returns the query; blank for no search. Default: the question, as text. */
-  readonly query?: (call: Call) => string;
+  readonly query?: ((call: Call) => string) | undefined;
   /** Timeout of each operation in milliseconds; the call waits for it. Default: 5,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Returns the entry for a tool call, or nothing to skip it; `false` skips all. Default: name, input, output. */
-  readonly summariseTool?: ((run: ToolRun) => string | undefined) | false;
+  readonly summariseTool?: ((run: ToolRun) => string | undefined) | false | undefined;
   /** Whether the model can forget entries. Text that it reads may trick it into that. Default: false. */
-  readonly forgetTool?: boolean;
+  readonly forgetTool?: boolean | undefined;
 }
 
-export type MemorySettings = Required<LongTermMemoryOptions>;
+export type MemorySettings = Complete<LongTermMemoryOptions>;
 
 export const isStatic = ({ mode }: MemorySettings): boolean => mode !== 'agent';
 

@@ -196,6 +196,16 @@ describe('phases that think beside the loop', () => {
     expect(() => analyseTask({ prompt: 1 as never })).toThrow(/'prompt' must be/);
   });
 
+  it('takes an option that is undefined for one that is not set', async () => {
+    const asked = async (options: Parameters<typeof analyseTask>[0]) => {
+      const model = scriptedModel([text('A')], [text('Done.')]);
+      await createAgent({ model, use: [insertBefore(reasoning, analyseTask(options))] }).call('?');
+      return model.requests.map(({ system, maxTokens }) => ({ system, maxTokens }));
+    };
+    const none = { prompt: undefined, maxTokens: undefined, name: undefined, model: undefined };
+    expect(await asked(none)).toEqual(await asked({}));
+  });
+
   it('R4, L3: what a request has cost that failed is charged all the same', async () => {
     const spent = { type: 'usage', usage: { inputTokens: 500 } } as const;
     const model = scriptedModel(

@@ -38,7 +38,7 @@ export const withPlan = <const Output extends InputSchema | undefined = undefine
 
 export interface PlanOptions {
   /** Text above the plan in each request. Default: a built-in prompt. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
 }
 
 /**

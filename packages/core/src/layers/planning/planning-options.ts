@@ -6,13 +6,13 @@ import { isModel, type Rule, wholeNumber } from '../../values/options.js';
 /** Options of phases that ask the model outside of the loop. */
 export interface PlanningOptions {
   /** Name of the phase in events, usage and warnings; unique within an agent. Default: that of the function. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Replaces the built-in prompt. */
-  readonly prompt?: PlanningPrompt;
+  readonly prompt?: PlanningPrompt | undefined;
   /** The model to ask. Default: that of the call. */
-  readonly model?: Model;
+  readonly model?: Model | undefined;
   /** Maximum tokens of the answer. Default: 1,000. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
 }
 
 export const isPrompt: Rule = [

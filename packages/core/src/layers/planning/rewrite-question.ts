@@ -9,7 +9,7 @@ import { planningRules, rewriteQuestionPrompt, resolvePrompt } from './planning-
 
 export interface RewriteQuestionOptions extends PlanningOptions {
   /** Minimum length of the history is one more than this. Default: 3. */
-  readonly above?: number;
+  readonly above?: number | undefined;
 }
 
 const maxHistory = 12;

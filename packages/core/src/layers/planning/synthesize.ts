@@ -25,9 +25,9 @@ import { citationPrompt, isPrompt, synthesizePrompt, resolvePrompt } from './pla
 
 export interface CompleteTaskOptions {
   /** Name of the tool. Default: `complete_task`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Whether `synthesize` always writes the final answer, even if the tool received one. Default: false. */
-  readonly finalize?: boolean;
+  readonly finalize?: boolean | undefined;
 }
 
 export const completeTaskName = 'complete_task';
@@ -73,15 +73,15 @@ const completeTaskRules: Readonly<Record<keyof CompleteTaskOptions, Rule>> = {
 
 export interface SynthesizeOptions {
   /** `complete` (default): if the task was completed without an answer. `always`: replaces every answer. */
-  readonly when?: 'complete' | 'always';
+  readonly when?: 'complete' | 'always' | undefined;
   /** Name of the completion tool. Default: `complete_task`. */
-  readonly completion?: string;
+  readonly completion?: string | undefined;
   /** Replaces the built-in prompt. */
-  readonly prompt?: PlanningPrompt;
+  readonly prompt?: PlanningPrompt | undefined;
   /** The model to ask. Default: that of the call. */
-  readonly model?: Model;
+  readonly model?: Model | undefined;
   /** Whether to cite passages. Unknown numbers cause one retry (an iteration), then a `warning`. Default: true. */
-  readonly citations?: boolean;
+  readonly citations?: boolean | undefined;
 }
 
 type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found' | 'local'>;

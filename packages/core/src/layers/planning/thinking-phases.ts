@@ -5,7 +5,7 @@ import { phase, type PhaseFactory } from '../../seams/phase.js';
 import { endInterrupted } from '../../phases/limit.js';
 import type { ModelRequest } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
-import { checkOptions, type Rule } from '../../values/options.js';
+import { checkOptions, defined, type Rule } from '../../values/options.js';
 import { withoutTools } from '../../models/request-options.js';
 import { messagesOf, note, type OpenRun, type Run, runKey, spend } from '../../run.js';
 import {
@@ -23,7 +23,7 @@ export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   checkOptions('analyseTask()', options, planningRules);
   const { name = 'analyseTask' } = options;
   const title = titleOf('Task Analysis', name, 'analyseTask');
-  const consultation = { prompt: analyseTaskPrompt, ...options, name, title };
+  const consultation = { prompt: analyseTaskPrompt, ...defined(options), name, title };
   const analyse = (context: ConsultContext) =>
     phase((run) => (run.iteration > 0 ? of(run) : consultModel$(context, run, consultation)));
   return analyse;
@@ -34,7 +34,7 @@ export type ReflectWhen = 'always' | 'onError' | number | ((run: OpenRun) => boo
 
 export interface ReflectOptions extends PlanningOptions {
   /** Default: `always`. */
-  readonly when?: ReflectWhen;
+  readonly when?: ReflectWhen | undefined;
 }
 
 /** After `acting`, lets the model reflect on tool results: shown as `[Reflection]` until the next one, never stored. */
@@ -42,7 +42,7 @@ export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   checkOptions('reflect()', options, { ...planningRules, when: isWhen });
   const { when = 'always', name = 'reflect', ...others } = options;
   const title = titleOf('Reflection', name, 'reflect');
-  const consultation = { prompt: reflectPrompt, ...others, name, title };
+  const consultation = { prompt: reflectPrompt, ...defined(others), name, title };
   const isDue = dueWhen(when);
   // Turns that only correct the model have no new results.
   const latest = runKey<string | undefined>(`${name}/results`, undefined);

@@ -18,16 +18,16 @@ import {
 
 export interface RetrieveOptions {
   /** Maximum number of passages. Default: 5. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /**
    * Placement of the passages, and of recalled memories with them: in the system prompt, or directly before the
    * question, so providers can cache everything before it. Default: `system`.
    */
-  readonly placement?: Finding['placement'];
+  readonly placement?: Finding['placement'] | undefined;
   /** Returns the query; an empty one skips retrieval. Default: the question of the call, as text. */
   // The name has no $: it usually returns no Observable.
   // eslint-disable-next-line rxjs-x/finnish
-  readonly query?: (call: Call) => string | Promise<string> | Observable<string>;
+  readonly query?: ((call: Call) => string | Promise<string> | Observable<string>) | undefined;
 }
 
 /**
@@ -79,7 +79,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
 
 const retrievals = cell('call', () => ({ count: 0 }));
 
-const toQuery$ = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
+const toQuery$ = (asked: ReturnType<NonNullable<RetrieveOptions['query']>>): Observable<string> =>
   typeof asked === 'string' ? of(asked) : from(asked);
 
 const passages$ = (

@@ -79,18 +79,18 @@ export interface KeptSession<out Output = unknown, out Run extends AnyRun = AnyR
 
 export interface KeepSessionsOptions {
   /** Records the calls of the sessions, so that `resume` can continue those that stopped. Default: none. */
-  readonly journal?: Journal<CallStore>;
+  readonly journal?: Journal<CallStore> | undefined;
   /** Creates the memory of an open session. It needs `replace$`. Default: one in this process. */
-  readonly memory?: MemoryFactory;
+  readonly memory?: MemoryFactory | undefined;
   /** Closes a session that was not used for so many milliseconds; its handles open it again. Default: 1,800,000 (30 minutes). */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /**
    * If the messages of idle sessions take more memory than so many bytes, about, closes those that were used least recently; their
    * handles open them again. The one that was used last stays open, of any size. Default: 16,000,000.
    */
-  readonly idleBytes?: number;
+  readonly idleBytes?: number | undefined;
   /** Has the clock and the timer for idle sessions. Default: one whose timer does not keep the process running. */
-  readonly scheduler?: SchedulerLike;
+  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**

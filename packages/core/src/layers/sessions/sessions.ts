@@ -129,38 +129,38 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
 
 export interface SessionCallOptions {
   /** Behavior if the session is busy. Default: `reject`. */
-  readonly onBusy?: OnBusy;
+  readonly onBusy?: OnBusy | undefined;
   /** Maximum number of queued calls; one more errors with `queueFull`. Default: 16. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
   /**
    * For a failed call: `keep` its input and tool calls in memory, or `discard` what was not stored before. An aborted
    * call stores nothing more either way. Default: `keep`.
    */
-  readonly onFailure?: OnFailure;
+  readonly onFailure?: OnFailure | undefined;
   /**
    * A message while suspended tools wait for results: `cancel` gives those tools error results, which say that the user wrote
    * something else, and continues; `refuse` errors with `invalidResume`. Results that come later are refused. Default: `cancel`.
    */
-  readonly onSuspended?: OnSuspended;
+  readonly onSuspended?: OnSuspended | undefined;
   /**
    * The message that the call continues after, by its id, or a call, for its end; `null` for the beginning. What came after it before
    * stays as a branch. A call of another branch is no reason to wait: `onBusy` holds for each branch. A memory without branches, or
    * one that does not know the id, is a `conflict`. Default: the end of the branch that was continued last.
    */
-  readonly after?: string | null;
+  readonly after?: string | null | undefined;
   /** A message that the call replaces, with what came after it: its branch is continued by default from then on. */
-  readonly replaces?: string;
+  readonly replaces?: string | undefined;
 }
 
 /** Options of all sessions of an agent. Options of a call override them. */
 export interface SessionsOptions extends Omit<SessionCallOptions, 'after' | 'replaces'> {
   /** Creates the memory of a session. Default: one in this process, which shows the last 40 turns to the model. */
-  readonly memory?: MemoryFactory;
+  readonly memory?: MemoryFactory | undefined;
 }
 
 export interface SessionOptions {
   /** Values for tools by context key. They override those of the agent. */
-  readonly context?: readonly ContextEntry[];
+  readonly context?: readonly ContextEntry[] | undefined;
 }
 
 export interface Sessions<out Output = unknown, out Run extends AnyRun = AnyRun> {

@@ -33,21 +33,21 @@ export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema>
   'exclusive' | 'dedupe'
 > {
   /** Maximum time of a call, in milliseconds. Default: 600,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** When to use the agent, for the model of the calling agent. */
   readonly description: string;
   /** Name of the tool. Default: the agent's name, made valid. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The schema of the input. Default: `user_prompt`, `reasoning` and `context`, all strings. */
-  readonly input?: Schema;
+  readonly input?: Schema | undefined;
   /** Converts the tool input to the agent's input. Default: all parts as text; for your own schema, JSON. */
-  readonly toPrompt?: (input: Infer<Schema>, context: ToolContext) => Input;
+  readonly toPrompt?: ((input: Infer<Schema>, context: ToolContext) => Input) | undefined;
   /** Maximum nesting of agents, including the outermost. A deeper call is an error for the model. Default: 5. */
-  readonly maxDepth?: number;
+  readonly maxDepth?: number | undefined;
   /** Session id of the agent: it remembers its conversation, and concurrent calls queue. Default: no session. */
-  readonly session?: string | ((context: ToolContext) => string | undefined);
+  readonly session?: string | ((context: ToolContext) => string | undefined) | undefined;
   /** Creates the memory of that session. Default: one in this process. */
-  readonly memory?: MemoryFactory;
+  readonly memory?: MemoryFactory | undefined;
 }
 
 const delegationSchema = () =>
@@ -213,9 +213,9 @@ export interface SupervisorOptions<
   /** The agents that it can call. Their names are made valid and unique as tool names. */
   readonly agents: readonly Worker[];
   /** Instructions above the list of agents. Default: to delegate, and to take responsibility for the answer. */
-  readonly leading?: string;
+  readonly leading?: string | undefined;
   /** Maximum nesting of agents, including the outermost, for workers without their own limit. Default: 5. */
-  readonly maxDepth?: number;
+  readonly maxDepth?: number | undefined;
 }
 
 /**

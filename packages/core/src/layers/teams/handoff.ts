@@ -33,13 +33,13 @@ export interface HandoffOptions<
 > extends StepAgentOptions<Output> {
   readonly agents: readonly Member[];
   /** Name of the agent that starts a conversation. Default: the first. */
-  readonly start?: string;
+  readonly start?: string | undefined;
   /** Selects what the next agent sees. Default: `carryAll`. */
-  readonly filter?: HandoffFilter;
+  readonly filter?: HandoffFilter | undefined;
   /** Maximum number of handoffs per call; the last agent gets no transfer tools. Default: 10. */
-  readonly maxHandoffs?: number;
+  readonly maxHandoffs?: number | undefined;
   /** Allowed handoffs by agent name; an agent that is not listed cannot hand over. Default: all to all. */
-  readonly allow?: Readonly<Record<string, readonly string[]>>;
+  readonly allow?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /**

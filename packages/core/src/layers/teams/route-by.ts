@@ -18,11 +18,11 @@ export interface ModelRoute<AnyStep extends Composable = Composable> {
 
 export interface RouteByOptions<Otherwise extends Composable = Composable> {
   /** The step for input that matches no route. Default: such input is an `invalidRequest` error. */
-  readonly otherwise?: Otherwise;
+  readonly otherwise?: Otherwise | undefined;
   /** Instructions above the list of routes. Default: to choose the best one, and not to answer. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** Name of the choosing agent in events. Default: `router`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 const otherwiseName = 'otherwise';

@@ -105,12 +105,12 @@ export interface DebateOptions<
   /** Two or more sides with unique names. Their instructions define their positions. */
   readonly agents: Agents;
   /** Turns of each side. Default: 2. */
-  readonly rounds?: number;
+  readonly rounds?: number | undefined;
   /** Receives the question and all replies, with their names, and gives the answer. */
   readonly judge: Judge;
   /** Decides between two rounds whether to end the debate. Default: never. */
   // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
-  readonly until?: Decide<boolean, ReplyOf<Agents[number]>>;
+  readonly until?: Decide<boolean, ReplyOf<Agents[number]>> | undefined;
 }
 
 /**

@@ -107,7 +107,7 @@ const scratchpad = (thought: string): string =>
 
 export interface StepsOptions extends DialectOptions {
   /** The entry that ends the task, unless a tool has that name. Default: `complete_task`. */
-  readonly completion?: string;
+  readonly completion?: string | undefined;
 }
 
 /** Tool calls as a JSON list, `[{"name": "…", "arguments": {…}}]`, or an answer entry; prose before is a thought. */
@@ -278,12 +278,12 @@ type LabelTranslations = Readonly<Partial<Record<Label, readonly string[]>>>;
 
 export interface DialectOptions {
   /** Whether prose is an error instead of the answer. Default: false. */
-  readonly strict?: boolean;
-  readonly prompts?: Partial<DialectPrompts>;
+  readonly strict?: boolean | undefined;
+  readonly prompts?: Partial<DialectPrompts> | undefined;
   /** Translations of labels to read, such as `{ thought: ['Gedanke'] }`. To write them, replace `write` too. */
-  readonly words?: LabelTranslations;
+  readonly words?: LabelTranslations | undefined;
   /** Builds the whole prompt from its parts. Default: joins them with blank lines. */
-  readonly prompt?: (parts: readonly string[], needs: PromptNeeds) => string;
+  readonly prompt?: ((parts: readonly string[], needs: PromptNeeds) => string) | undefined;
 }
 
 /** Text format of tool calls for models without native ones, as data and small functions. */

@@ -22,14 +22,14 @@ import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 /** Limits of a budget, at least one of `tokens`, `money` and `toolCalls`. */
 export interface BudgetOptions {
   /** Tokens of all requests: input, output, cache reads and cache writes. */
-  readonly tokens?: number;
+  readonly tokens?: number | undefined;
   /** Maximum cost of all requests, in the currency of `prices`. */
-  readonly money?: number;
+  readonly money?: number | undefined;
   /** Prices per million tokens, by model. Required for `money`. */
-  readonly prices?: PriceTable;
-  readonly toolCalls?: number;
+  readonly prices?: PriceTable | undefined;
+  readonly toolCalls?: number | undefined;
   /** At the limit: close without tools, or error; always errors if nothing is left at the start. Default: `answer`. */
-  readonly onExceed?: 'answer' | 'error';
+  readonly onExceed?: 'answer' | 'error' | undefined;
 }
 
 declare module '../../values/reply.js' {

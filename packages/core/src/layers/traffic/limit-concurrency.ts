@@ -11,9 +11,9 @@ export interface SemaphoreOptions {
   /** Maximum number of slots held at the same time. */
   readonly max: number;
   /** Maximum number of waiters. Default: 100. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
   /** Plural noun for the waiting work, used in the `queueFull` message. Default: 'others'. */
-  readonly what?: string;
+  readonly what?: string | undefined;
 }
 
 /** Slots that work holds while it runs. Waiters are served in order of arrival. */
@@ -88,7 +88,7 @@ const rules: Readonly<Record<keyof SemaphoreOptions, Rule>> = {
 
 export interface LimitConcurrencyOptions {
   /** Maximum number of queued requests. One more errors with `queueFull`, which is retryable. Default: 100. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
 }
 
 /** Limits models. All models that it wraps share one limit. */

@@ -16,15 +16,15 @@ import { updatedUsage } from '../../phases/message-builder.js';
 import { countRequest, plainCounter } from '../../models/count-request.js';
 
 export interface LimitRateOptions {
-  readonly requestsPerMinute?: number;
+  readonly requestsPerMinute?: number | undefined;
   /** Tokens of requests and answers together. */
-  readonly tokensPerMinute?: number;
+  readonly tokensPerMinute?: number | undefined;
   /** Maximum number of queued requests. One more errors with `queueFull`, which is retryable. Default: 100. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
   /** Estimates the tokens of a request and its answer. Default: an estimate of its text plus its `maxTokens`. */
-  readonly count?: (request: ModelRequest) => number;
+  readonly count?: ((request: ModelRequest) => number) | undefined;
   /** Tokens of a reported usage that count. Default: all, including cache reads. */
-  readonly countUsage?: (usage: Usage) => number;
+  readonly countUsage?: ((usage: Usage) => number) | undefined;
 }
 
 /**

@@ -96,7 +96,7 @@ const bucketRules: Readonly<Record<keyof TokenBucketOptions, Rule>> = {
 
 interface KeyedBucketsOptions extends TokenBucketOptions {
   /** Maximum number of buckets to keep, the most recently used ones. Default: 10,000. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
 }
 
 interface KeyedBuckets {

@@ -21,15 +21,15 @@ export interface CassetteOptions {
    * `record` asks the model and overwrites the file; `replay` never asks it; `auto` replays if the file exists, and
    * otherwise records, unless the variable `CI` is set. Default: the variable `MILLRACE_CASSETTES`, else `auto`.
    */
-  readonly mode?: CassetteMode;
+  readonly mode?: CassetteMode | undefined;
   /** How many times faster than recorded to replay: 1 for the recorded delays. Default: `Infinity`, without delays. */
-  readonly speed?: number;
+  readonly speed?: number | undefined;
   /** Secrets to remove from the file, beside keys and tokens of known shapes: words, or regular expressions. */
-  readonly redact?: Patterns;
+  readonly redact?: Patterns | undefined;
   /** Strings that may differ between a request and its recording, such as dates: words, or regular expressions. */
-  readonly ignore?: Patterns;
+  readonly ignore?: Patterns | undefined;
   /** Changes what is compared of a request and of its recording, for example by dropping an option. */
-  readonly normalize?: (request: ModelRequest) => ModelRequest;
+  readonly normalize?: ((request: ModelRequest) => ModelRequest) | undefined;
 }
 
 /**
