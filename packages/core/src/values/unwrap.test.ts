@@ -85,6 +85,11 @@ describe('X1: a call in marks', () => {
     ['"{"a": "b"}" she', undefined],
     ['- {"a": "b"}\n', undefined],
     ['- {"a": "b"}\n{', '- {"a": "b"}\n{'],
+    ['- - {"a": "b"}', undefined],
+    ['- 1. {"a": "b"}', undefined],
+    ['1) ## **{"a": "b"}**', undefined],
+    ['- -1 is', '- -1'],
+    ['- <thick', '- <thic'],
     ['> {"a":\n> "b"}', undefined],
     ['> {"a":\n"b"}', '> {"a":\n"'],
   ])('P11: %j passes as %j', (reply, expected) => {

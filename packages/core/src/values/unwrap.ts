@@ -40,7 +40,7 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
       if (isEnd || !mayOpenWrap(text)) pass('through');
       return;
     }
-    const may = body === '' ? 'more' : mayBeCall(body);
+    const may = body === '' || mayOpenWrap(body) ? 'more' : mayBeCall(body);
     if (may === 'more' && !isEnd && text.length < maxLead) return;
     if (may === false || may === 'more') pass('through');
     else {

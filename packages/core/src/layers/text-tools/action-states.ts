@@ -52,9 +52,10 @@ export const createActionStates = (parser: ParserState, json: JsonStates) => {
         return true;
       }
       if (tag !== undefined) return leaveAction();
-      if (/^(?:\[\s*|`)$/.test(text) && text.length < maxPeek && !cursor.isEnd) return false;
-      if (text.startsWith('`{')) cursor.take(1);
-      if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(parser.context);
+      if (/^`?(?:\[\s*)?$/.test(text) && text.length < maxPeek && !cursor.isEnd) return false;
+      const isJson = /^`?(?:\{|\[\s*[{"'\]])/.test(text);
+      if (isJson && text.startsWith('`')) cursor.take(1);
+      if (isJson) json.begin(parser.context);
       else parser.state = nameLine;
       return true;
     },

@@ -67,6 +67,13 @@ describe.each(names)('P2: pieces of a reply in the dialect %s', (dialect) => {
         ];
         expect(kept(inPieces.chunks)).toEqual(kept(whole.chunks));
       }),
+      {
+        examples: [
+          '\nAction: `[{"name": "complete_task", "arguments": {"answer": "😀',
+          '\nAction Input: `[{"name": "complete_task", "arguments": {"answer": "😀',
+          '- - Final Answer: 𝒙😀',
+        ].map((reply) => [reply, [1]]),
+      },
     );
   });
 
