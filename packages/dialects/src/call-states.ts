@@ -111,7 +111,7 @@ export const createCallStates = (reading: Reading) => {
       read.forEach((each) => init.emitCall(each, written));
     }
   };
-  /** Whether a call that ends by itself is followed by this mark, of which the end of a reply may cut off a part. */
+  /** Whether this mark follows a call that ends by itself. The end of a reply may cut off a part of it. */
   const closes = (close: string, from: number): Found =>
     cursor.startsWith(close, from) ?? (cursor.endsWithin(close, from) ? true : undefined);
   /** Closing marks, or another call in the same mark. */

@@ -1,7 +1,14 @@
 import { createJsonScan, type JsonScan } from './json-scan.js';
-import type { Emitter } from './output-channel.js';
+import type { OutputChannel } from './output-channel.js';
 import type { ParseResult } from './parse-result.js';
-import { isCompletion, isNone, mayBeFlag, type ReadingContext, toolNamed } from './read-entry.js';
+import {
+  isCompletion,
+  isNone,
+  isReadable,
+  mayBeFlag,
+  type ReadingContext,
+  toolNamed,
+} from './read-entry.js';
 import { isKnownKey, isOneOf, keys, plainKey } from './scanner.js';
 
 export interface Capture {
@@ -10,6 +17,8 @@ export interface Capture {
   readonly answer: string | undefined;
   /** The kind that the keys and the name so far belong to. */
   readonly evidence: 'protocol' | 'data' | undefined;
+  /** The part of the answer that was emitted. What is no part of it is taken back, if it can be. */
+  readonly emittedOf: (whole: string) => string | undefined;
 }
 
 export const silentCapture = (needs: ReadingContext): Capture => {
@@ -21,6 +30,7 @@ export const silentCapture = (needs: ReadingContext): Capture => {
     get evidence() {
       return evidence.found;
     },
+    emittedOf: () => undefined,
   };
 };
 
@@ -60,21 +70,24 @@ const createEvidence = (needs: ReadingContext, isOwn: boolean) => {
 export const emittingCapture = (
   result: ParseResult,
   needs: ReadingContext,
-  emitter: Emitter,
+  output: OutputChannel,
   isOwn: boolean,
-  begin: () => void,
 ): Capture => {
+  const { emitter } = output;
   let thought = '';
   let answer: string | undefined;
-  let hasBegun = false;
+  /** The path of the answer, if it has begun, or of the strings of a list that are one. */
+  let begun: string | undefined;
+  let held = '';
+  /** Whether the answer is within a list or an object. */
+  let isPart = false;
+  /** How much was emitted before the answer. */
+  let from = 0;
   let name: string | undefined;
   const evidence = createEvidence(needs, isOwn);
 
-  const isAnswer = (path: readonly string[]): boolean => {
+  const isAnswerAt = (path: readonly string[]): boolean => {
     const key = path.at(-1) ?? '';
-    if (answer !== undefined || result.answer !== undefined || result.calls.length > 0)
-      return false;
-    if (needs.outputSchema !== undefined) return false;
     const isCompleted = name !== undefined && isCompletion(name, needs);
     // `{"action": "Final Answer", "action_input": "…"}`.
     if (path.length === 1 && isOwn && isCompleted && isOneOf(keys.input, key)) return true;
@@ -84,6 +97,26 @@ export const emittingCapture = (
     const isEntry = path.length === 2 || (path.length === 3 && path[0] === '');
     return isInput && isEntry && isCompleted;
   };
+  /** An answer may be a string, or have only one, or be a list of some. Otherwise, what was emitted is taken back. */
+  const isAnswer = (path: readonly string[]): boolean => {
+    if (result.answer !== undefined || result.calls.length > 0) return false;
+    if (needs.outputSchema !== undefined) return false;
+    const end = path.findIndex((_, index) => isAnswerAt(path.slice(0, index + 1))) + 1;
+    isPart = end < path.length;
+    return end > 0 && isReadable(path.slice(end)) && (!isPart || output.mayRetract);
+  };
+  const writeAnswer = (piece: string): void => {
+    held += piece;
+    // It may be a word that says that there is an answer, or none.
+    if (answer === undefined && mayBeFlag(held)) return;
+    if (answer === undefined) {
+      output.reclassifyAsThought();
+      from = emitter.count;
+    }
+    answer = `${answer ?? ''}${held}`;
+    emitter.write('text', held);
+    held = '';
+  };
   const opens = (path: readonly string[]): ((piece: string) => void) | undefined => {
     const [key = ''] = path;
     if (isOwn && path.length === 1 && isOneOf(keys.thought, key) && thought === '') {
@@ -92,20 +125,12 @@ export const emittingCapture = (
         emitter.write('thinking', piece);
       };
     }
-    if (hasBegun || !isAnswer(path)) return undefined;
-    hasBegun = true;
-    let held = '';
-    return (piece) => {
-      if (answer === undefined) {
-        held += piece;
-        // It may be a word that says that there is an answer, or none.
-        if (mayBeFlag(held)) return;
-        begin();
-      }
-      const text = answer === undefined ? held : piece;
-      answer = `${answer ?? ''}${text}`;
-      emitter.write('text', text);
-    };
+    const at = path.join('\n');
+    if (begun === undefined ? !isAnswer(path) : begun !== at || !path.includes('', 1))
+      return undefined;
+    if (begun !== undefined) writeAnswer('\n');
+    begun = at;
+    return writeAnswer;
   };
   const closes = (path: readonly string[], text: string): void => {
     evidence.closes(path, text);
@@ -123,6 +148,11 @@ export const emittingCapture = (
     },
     get evidence() {
       return evidence.found;
+    },
+    emittedOf: (whole) => {
+      if (!isPart || whole.startsWith(answer ?? '') || !output.mayRetract) return answer;
+      emitter.takeBack(from);
+      return undefined;
     },
   };
 };

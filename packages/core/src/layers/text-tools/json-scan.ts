@@ -1,7 +1,7 @@
 import { decodedEscape, isWholeEscape } from '../../values/read-json.js';
 
 interface TextListener {
-  /** Called at a double-quoted value; gets it decoded, in pieces. Invalid escapes and LaTeX commands are literal. */
+  /** Called at a string that is a value; gets it decoded, in pieces. Invalid escapes and LaTeX commands are literal. */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
   closes(path: readonly string[], text: string): void;
   keyed(path: readonly string[]): void;
@@ -22,7 +22,7 @@ const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
 /** Longer strings are not reported, and paths are only tracked to this depth. */
 const maxLength = 200;
-const maxPath = 3;
+const maxPath = 6;
 
 const longestCommand = 16;
 
@@ -75,7 +75,8 @@ export const createJsonScan = (listener?: TextListener) => {
     isKey = awaitsKey;
     word = '';
     piece = '';
-    if (!isKey && character === '"' && keys.length <= maxPath) sink = listener?.opens(path());
+    // JSON with backticks is not read.
+    if (!isKey && character !== '`' && keys.length <= maxPath) sink = listener?.opens(path());
     isEmitted = sink !== undefined;
     isFormula = false;
     isPath = false;

@@ -41,7 +41,7 @@ export const createJsonStates = (parser: ParserState) => {
     const emitsContent =
       (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
     capture = emitsContent
-      ? emittingCapture(result, needs, emitter, at.kind === 'own', output.reclassifyAsThought)
+      ? emittingCapture(result, needs, output, at.kind === 'own')
       : silentCapture(needs);
     const onto = at.kind === 'prose' ? output.channel : channel;
     mayShow = at.name === undefined && (onto === 'undecided' || onto === 'prose');
@@ -93,8 +93,11 @@ export const createJsonStates = (parser: ParserState) => {
     return next === 'more' ? 'more' : next.label !== undefined || next.fence !== undefined;
   };
   const settleJson = (): true => {
-    const written = cursor.latest;
-    const text = withDoubled(written, capture.scan.literals).trim();
+    // Space at the end of a string that is cut off is a part of it.
+    const trimmed = (text: string): string =>
+      capture.scan.open === undefined ? text.trim() : text.trimStart();
+    const written = trimmed(cursor.latest);
+    const text = trimmed(withDoubled(cursor.latest, capture.scan.literals));
     const { kind, name } = parser.context;
     if (name !== undefined) return settle(readArguments(name, text, needs));
     const read = readCaptured(text, needs);
@@ -103,7 +106,7 @@ export const createJsonStates = (parser: ParserState) => {
       result.calls.pop();
       return settle(readArguments(bare, text, needs));
     }
-    const reading = text === written.trim() ? read : repairedFrom(written.trim(), text, read);
+    const reading = text === written ? read : repairedFrom(written, text, read);
     if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
       return settle(reading);
     }
@@ -225,8 +228,9 @@ export const createJsonStates = (parser: ParserState) => {
     if (shown > 0) output.dropPreview();
     shown = 0;
     if (output.channel === 'undecided') output.switchTo('thought');
-    const isEmitted = capture.answer !== undefined;
-    if (isEmitted && answer !== undefined) output.giveAnswer(answer, capture.answer);
+    const emitted = answer === undefined ? capture.answer : capture.emittedOf(answer);
+    const isEmitted = emitted !== undefined;
+    if (isEmitted && answer !== undefined) output.giveAnswer(answer, emitted);
     if (thought?.startsWith(capture.thought) === true) {
       emitter.write('thinking', thought.slice(capture.thought.length));
     }

@@ -49,6 +49,23 @@ const odd: Readonly<Record<string, string>> = {
 };
 
 describe.each(names)('P3: odd spellings in the dialect %s', (dialect) => {
+  it.each(['`', '` ', '```json\n', ''])(
+    'P3: an action after %j, as an object or a list',
+    async (mark) => {
+      for (const json of [call, `[${call}]`, `[ ${call}]`]) {
+        const reply = `Action: ${mark}${json}${mark.trim().replace('json', '')}`;
+        for (const pieces of cuts(reply)) {
+          const { ran, isAsked } = await outcome(dialect, pieces);
+          expect({ reply, ran, isAsked }).toEqual({
+            reply,
+            ran: [['search', { q: 'cats' }]],
+            isAsked: false,
+          });
+        }
+      }
+    },
+  );
+
   it.each(
     Object.entries(odd).flatMap(([kind, json]) => [
       [kind, `Thought: I look.\nAction: ${json}`] as const,
@@ -305,6 +322,86 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
       expect(await outcome(dialect, pieces)).toEqual({ ran: [], said, isAsked: false });
     }
   });
+
+  const words = 'The mill grinds slowly, and it grinds fine. '.repeat(20).trim();
+  const shapes: Readonly<Record<string, readonly [json: string, said: string]>> = {
+    'in single quotes': [`{'final_answer': '${words}'}`, words],
+    'in single quotes, with escapes': [
+      `{'final_answer': 'It\\'s \\u00e9.\\n${words}'}`,
+      `It's é.\n${words}`,
+    ],
+    'in smart quotes': [`{“final_answer”: “${words}”}`, words],
+    'in single smart quotes': [`{‘final_answer’: ‘"a" ${words}’}`, `"a" ${words}`],
+    'in a list': [`{"final_answer": ["${words}"]}`, words],
+    'in a list of several': [
+      `{"final_answer": ["", "yes", '${words}', "no"]}`,
+      `yes\n${words}\nno`,
+    ],
+    'in a list of blocks': [
+      `{"final_answer": [{"type": "text", "text": "${words}"}, {"type": "text", "text": "b"}]}`,
+      `${words}\nb`,
+    ],
+    'in a list of both': [
+      `{"final_answer": ["${words}", {"type": "text", "text": "b"}]}`,
+      `${words}\nb`,
+    ],
+    'in an object': [`{"final_answer": {"text": "${words}"}}`, words],
+    'in an object with a type': [`{"final_answer": {"type": "text", "text": "${words}"}}`, words],
+    'in objects': [`{"final_answer": {"message": {"content": ["${words}"]}}}`, words],
+    'as the input of the final answer': [
+      `{"tool": "final_answer", "inputs": {"answer": {"text": "${words}"}}}`,
+      words,
+    ],
+    'as a list for an input': [
+      `{"action": "Final Answer", "action_input": ["${words}", "b"]}`,
+      `${words}\nb`,
+    ],
+  };
+  it.each(Object.entries(shapes))('P10: an answer %s streams', async (_, [json, said]) => {
+    const reply = `Action: ${json}`;
+    expect(longestHold(dialect, reply)).toBeLessThan(150);
+    for (const pieces of cuts(reply)) {
+      expect(await outcome(dialect, pieces)).toEqual({ ran: [], said, isAsked: false });
+      const { chunks } = await replied(dialects[dialect], pieces);
+      expect(chunks.some(({ type }) => type === 'restart')).toBe(false);
+    }
+  });
+
+  it.each([
+    ['{"final_answer": "It is ', 'It is '],
+    ['{"final_answer": ["It is", "noon in', 'It is\nnoon in'],
+    ['{"final_answer": {"text": "It is noon in', 'It is noon in'],
+    ['{"tool": "final_answer", "inputs": {"answer": {"text": ["It is', 'It is'],
+  ])('P10: %j, which is cut off, says %j', async (json, said) => {
+    for (const pieces of cuts(`Action: ${json}`)) {
+      expect(await outcome(dialect, pieces)).toEqual({
+        ran: [],
+        said: said.trim(),
+        isAsked: false,
+      });
+    }
+  });
+
+  const otherwise: Readonly<Record<string, string>> = {
+    'an object with a second key': `{"text":"${words}","n":2}`,
+    'a block with a second key': `[{"type":"text","text":"${words}","n":2},{"x":1}]`,
+    'a list with a number': `["${words}",2]`,
+    'a list of other blocks': `[{"type":"note","text":"${words}"}]`,
+    'a list of lists': `["${words}",["b"]]`,
+  };
+  it.each(Object.entries(otherwise))(
+    'P10: an answer that turns out to be %s is taken back',
+    async (_, json) => {
+      const reply = `Action: {"thought": "I see.", "final_answer": ${json}, "thoughts": "So."}`;
+      for (const pieces of cuts(reply)) {
+        const { chunks } = await replied(dialects[dialect], pieces);
+        expect(await outcome(dialect, pieces)).toEqual({ ran: [], said: json, isAsked: false });
+        const kept = chunks.slice(chunks.findLastIndex(({ type }) => type === 'restart') + 1);
+        expect(textIn(kept, 'thinking')).toContain('I see.');
+        expect(chunks.filter(({ type }) => type === 'restart').length).toBeLessThanOrEqual(1);
+      }
+    },
+  );
 
   it('P10: an answer as the input of the final answer streams', () => {
     const reply = `Action: {"action": "Final Answer", "action_input": ${long}}`;

@@ -218,6 +218,19 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
     get mayRetract() {
       return retractions < maxRetractions;
     },
+    get count() {
+      return emitted.length;
+    },
+    /** Takes back the text after so many pieces. */
+    takeBack: (count: number) => {
+      retractions += 1;
+      emit({ type: 'restart', why: 'The answer has another form.', isSameRequest: true });
+      emitted = emitted.filter(({ type }, index) => index < count || type === 'thinking');
+      hasText = emitted.some(({ type }) => type === 'text');
+      last = emitted.at(-1)?.type;
+      emitted.forEach(emit);
+      close();
+    },
     beginPreview: () => {
       previewFrom = emitted.length;
     },

@@ -229,7 +229,7 @@ const completed = (input: unknown, { outputSchema }: ReadingContext): Reading =>
   if (input === undefined || input === null || input === '') {
     return unreadable('The answer is missing.');
   }
-  if (!isRecord(input)) return { ...emptyReading, answer: textOf(input) };
+  if (!isRecord(input)) return { ...emptyReading, answer: readable(input) };
   // If the answer must match a schema, this may be it.
   if (
     outputSchema === undefined &&
@@ -260,6 +260,14 @@ const readable = (answer: unknown, depth = 0): string => {
   return key !== undefined && other === undefined && textKeys.includes(key)
     ? readable(answer[key], depth + 1)
     : textOf(answer);
+};
+
+/** Whether `readable` shows a string at this path within an answer as it is, if the answer has nothing else. */
+export const isReadable = (path: readonly string[]): boolean => {
+  const [key, ...rest] = path;
+  if (key === undefined) return true;
+  if (key === '') return rest.length === 0 || (rest.length === 1 && rest[0] === 'text');
+  return path.length < 4 && textKeys.includes(key) && isReadable(rest);
 };
 
 const textPart = (item: unknown): string | undefined => {
@@ -362,8 +370,9 @@ const checked = (
 
 const cutAnswer = (text: string, needs: ReadingContext): Reading | undefined => {
   const { open, missing } = scanned(text);
-  const key = open?.path.at(-1);
-  if (open?.isKey !== false || key === undefined || !isOneOf(keys.answer, key)) return undefined;
+  if (open?.isKey !== false) return undefined;
+  const end = open.path.findIndex((key) => isOneOf(keys.answer, key)) + 1;
+  if (end === 0 || !isReadable(open.path.slice(end))) return undefined;
   const after = `${withoutCutEscape(text)}"${missing.toReversed().join('')}`;
   const value = exactJson(after);
   if (value === undefined) return undefined;
