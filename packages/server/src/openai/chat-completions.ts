@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import type { Route, Visit } from '../chat/protocol.js';
 import { fieldOf, isForClient } from '../inbound.js';
-import { createMasks, type MaskOptions } from '../masks.js';
+import { createMasks, type MaskOptions, type Masks } from '../masks.js';
 import { linkOf } from '../parts/source.js';
 import { encodedBy, toParts } from '../parts/to-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
@@ -85,6 +85,10 @@ interface Format {
   readonly masks: MaskOptions;
 }
 
+interface ChunkFormat extends Format {
+  readonly withUsage: boolean;
+}
+
 type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
 interface Delta {
@@ -101,73 +105,79 @@ interface Delta {
  * ends the stream with an error, and the call.
  */
 export const toChunks =
-  ({ model, asked, withUsage, masks: hooks }: Format & { readonly withUsage: boolean }) =>
+  (format: ChunkFormat) =>
   (event$: Observable<AgentEvent>): Observable<object> =>
     defer(() => {
-      const masks = createMasks(hooks);
-      const created = secondsNow();
-      const shown = new Set<string>();
-      let latest: string | undefined;
-      const chunk = (callId: string, rest: object) => ({
-        id: idOf(callId),
-        object: 'chat.completion.chunk',
-        created,
-        model,
-        ...(withUsage && { usage: null }),
-        ...rest,
-      });
-      const choice = ({ by }: Part, delta: Delta, finish: FinishReason | null = null): object =>
-        chunk(by.callId, {
-          choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
-        });
-      const textDelta = (part: PartOf<'blockDelta'>): readonly object[] => {
-        if (asked.format !== undefined) return [];
-        const gap = latest === undefined || latest === part.messageId ? '' : between;
-        latest = part.messageId;
-        shown.add(part.messageId);
-        return [choice(part, { content: gap + part.delta })];
-      };
-      const ending = (part: PartOf<'callEnd'>): readonly object[] => {
-        const { end, usage } = part;
-        if (end.status === 'aborted') return [failureOf('The call was cut.', 'aborted')];
-        if (end.status === 'failed')
-          return [{ error: wireError(end.error, masks.error(end.error), 500) }];
-        if (isHeld(end.reply)) return [{ error: wireError(held(), held().userMessage, 409) }];
-        const text = asked.format === undefined ? '' : answerText(end.reply, asked);
-        const calls = toolCallsIn(end.reply);
-        return [
-          ...(text === '' ? [] : [choice(part, { content: text })]),
-          ...calls.map((call, index) => choice(part, { tool_calls: [{ index, ...call }] })),
-          choice(part, {}, finishOf(end.reply)),
-          ...(withUsage ? [chunk(part.by.callId, { choices: [], usage: usageOf(usage) })] : []),
-        ];
-      };
-      const encode = (part: Part): readonly object[] => {
-        if (part.by.parentId !== undefined) return [];
-        switch (part.type) {
-          case 'callStart':
-            return [choice(part, { role: 'assistant', content: '' })];
-          case 'blockDelta':
-            return part.kind === 'text'
-              ? textDelta(part)
-              : [choice(part, { reasoning_content: part.delta })];
-          case 'source': {
-            const annotations = [part.citation].flatMap(annotationsOf);
-            return annotations.length === 0 ? [] : [choice(part, { annotations })];
-          }
-          case 'voided':
-            return shown.has(part.messageId) ? [failureOf(takenBack, 'message_discarded')] : [];
-          case 'callEnd':
-            return ending(part);
-          default:
-            return [];
-        }
-      };
+      const masks = createMasks(format.masks);
       return event$.pipe(
-        encodedBy<object>(toParts(masks), encode),
+        encodedBy<object>(toParts(masks), chunkEncoder(format, masks)),
         takeWhile((it) => !('error' in it), true),
       );
     });
+
+const chunkEncoder = (
+  { model, asked, withUsage }: ChunkFormat,
+  masks: Masks,
+): ((part: Part) => readonly object[]) => {
+  const created = secondsNow();
+  const shown = new Set<string>();
+  let latest: string | undefined;
+  const chunk = (callId: string, rest: object) => ({
+    id: idOf(callId),
+    object: 'chat.completion.chunk',
+    created,
+    model,
+    ...(withUsage && { usage: null }),
+    ...rest,
+  });
+  const choice = ({ by }: Part, delta: Delta, finish: FinishReason | null = null): object =>
+    chunk(by.callId, {
+      choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
+    });
+  const textDelta = (part: PartOf<'blockDelta'>): readonly object[] => {
+    if (asked.format !== undefined) return [];
+    const gap = latest === undefined || latest === part.messageId ? '' : between;
+    latest = part.messageId;
+    shown.add(part.messageId);
+    return [choice(part, { content: gap + part.delta })];
+  };
+  const ending = (part: PartOf<'callEnd'>): readonly object[] => {
+    const { end, usage } = part;
+    if (end.status === 'aborted') return [failureOf('The call was cut.', 'aborted')];
+    if (end.status === 'failed')
+      return [{ error: wireError(end.error, masks.error(end.error), 500) }];
+    if (isHeld(end.reply)) return [{ error: wireError(held(), held().userMessage, 409) }];
+    const text = asked.format === undefined ? '' : answerText(end.reply, asked);
+    const calls = toolCallsIn(end.reply);
+    return [
+      ...(text === '' ? [] : [choice(part, { content: text })]),
+      ...calls.map((call, index) => choice(part, { tool_calls: [{ index, ...call }] })),
+      choice(part, {}, finishOf(end.reply)),
+      ...(withUsage ? [chunk(part.by.callId, { choices: [], usage: usageOf(usage) })] : []),
+    ];
+  };
+  return (part) => {
+    if (part.by.parentId !== undefined) return [];
+    switch (part.type) {
+      case 'callStart':
+        return [choice(part, { role: 'assistant', content: '' })];
+      case 'blockDelta':
+        return part.kind === 'text'
+          ? textDelta(part)
+          : [choice(part, { reasoning_content: part.delta })];
+      case 'source': {
+        const annotations = [part.citation].flatMap(annotationsOf);
+        return annotations.length === 0 ? [] : [choice(part, { annotations })];
+      }
+      case 'voided':
+        return shown.has(part.messageId) ? [failureOf(takenBack, 'message_discarded')] : [];
+      case 'callEnd':
+        return ending(part);
+      default:
+        return [];
+    }
+  };
+};
 
 const takenBack = 'The answer was retracted after part of it was sent. Send the request again.';
 
