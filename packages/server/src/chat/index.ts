@@ -3,7 +3,8 @@ export { type MountedServers, mountServers } from './mount-servers.js';
 export type { Authenticator } from './guard.js';
 export type { HistoryUiMessage, HistoryUiPart } from './history.js';
 export type { AskedAlone } from './alone.js';
-export type { Asked, Run } from './conversations.js';
+export type { Run } from './call-controls.js';
+export type { Asked } from './starting.js';
 export type { Past } from './past.js';
 export type { Placing, ShownMessage } from './places.js';
 export type {

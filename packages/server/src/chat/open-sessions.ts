@@ -1,5 +1,5 @@
 import { restoreAsyncContext } from '@millrace/core';
-import type { Agent, AgentEvent, MillraceError } from '@millrace/core';
+import type { Agent, MillraceError } from '@millrace/core';
 import { type CallStore, calls$, type ReadableCall } from '@millrace/core/journal';
 import type { KeptSession, KeptSessions, SessionStore } from '@millrace/core/sessions';
 import {
@@ -12,8 +12,6 @@ import {
   EMPTY,
   filter,
   finalize,
-  first,
-  from,
   ignoreElements,
   map,
   mergeMap,
@@ -21,17 +19,13 @@ import {
   type Observable,
   of,
   repeat,
-  Subject,
   take,
-  takeUntil,
-  tap,
   timer,
   toArray,
 } from 'rxjs';
-import { isRecord, parsedJson } from '@millrace/core/values';
 import { asError } from './guard.js';
-import { createRecent } from './recent.js';
-import type { OpenRun, Runs } from './runs.js';
+import { createResumption } from './resumption.js';
+import type { Runs } from './runs.js';
 
 interface OpenSessionsOptions {
   readonly agent: Agent;
@@ -47,7 +41,7 @@ interface OpenSessionsOptions {
   readonly assertOpen: () => boolean;
 }
 
-interface OpenSessions {
+export interface OpenSessions {
   /** Opens a session, once its calls that other processes have left run again. */
   readonly opened$: (sessionId: string) => Observable<KeptSession>;
   /** As `opened$`, but completes without a session if it does not exist: reading must not create one. */
@@ -61,38 +55,59 @@ interface OpenSessions {
 
 const lookAgainMs = 15_000;
 
-/** The calls of a session that was used less recently are looked for again when it is opened. */
-const mostResumed = 10_000;
+export const createOpenSessions = (options: OpenSessionsOptions): OpenSessions => {
+  const { store, kept, runs, used = noop, assertOpen } = options;
+  const left = createLeftSessions(options);
+  const resumption = createResumption({ ...options, lookAgain: left.lookAgain, over: left.delete });
+  const opened$ = (sessionId: string): Observable<KeptSession> =>
+    defer(() => {
+      const mayResume = assertOpen();
+      used(sessionId);
+      return kept.open$(sessionId).pipe(
+        concatMap((session) => {
+          if (!mayResume) return of(session);
+          const resumed$ = resumption.resumed$(session);
+          return concat(resumed$.pipe(ignoreElements(), restoreAsyncContext()), of(session));
+        }),
+      );
+    });
+  const exists$ = (sessionId: string): Observable<boolean> =>
+    resumption.has(sessionId) || left.has(sessionId)
+      ? of(true)
+      : store.sessions.load$(sessionId).pipe(
+          take(1),
+          map((stored) => stored !== undefined),
+        );
+  return {
+    opened$,
+    existing$: (sessionId) =>
+      concat(
+        left.known$.pipe(restoreAsyncContext()),
+        defer(() => exists$(sessionId)).pipe(
+          concatMap((exists) => (exists ? opened$(sessionId) : EMPTY)),
+        ),
+      ),
+    recovered$: left.recovered$((sessionId) => {
+      if (runs.ofSession(sessionId).length === 0) resumption.forget(sessionId);
+      return opened$(sessionId);
+    }),
+    lookAgain: left.lookAgain,
+    forget: (sessionId) => {
+      resumption.forget(sessionId);
+      left.delete(sessionId);
+    },
+  };
+};
 
-/** The place of a call that an earlier process has begun, from its record. */
-const placeOfCall$ = (
-  { driver }: CallStore,
-  callId: string,
-): Observable<Pick<OpenRun, 'after' | 'replaces'>> =>
-  driver.read$(callId).pipe(
-    mergeMap((records) => records),
-    first(({ name }) => name === `${callId}/seat`),
-    map(({ text }) => parsedJson(text)),
-    filter(isRecord),
-    map(({ after, replaces }) => ({
-      after: after === null || typeof after === 'string' ? after : undefined,
-      replaces: typeof replaces === 'string' ? replaces : undefined,
-    })),
-    // Without a place of its own, it continues at the head.
-    catchError(() => EMPTY),
-  );
+/** The number of sessions whose calls are resumed at the same time. */
+const mostAtOnce = 4;
 
-export const createOpenSessions = ({
-  agent,
-  store,
-  kept,
-  runs,
-  report,
-  work,
-  used = noop,
-  assertOpen,
-}: OpenSessionsOptions): OpenSessions => {
+/** The sessions with calls that other processes have left. */
+const createLeftSessions = ({ agent, store, runs, report }: OpenSessionsOptions) => {
+  const left = new Set<string>();
   const isLookDue$ = new BehaviorSubject(false);
+  /** Completes once it is known which sessions these are. */
+  const known$ = new AsyncSubject<never>();
   const lookAgain = (): void => {
     isLookDue$.next(true);
   };
@@ -103,137 +118,66 @@ export const createOpenSessions = ({
     if (failure.code === 'store') lookAgain();
     return EMPTY;
   };
-  /** Sessions whose calls of earlier processes are being resumed. */
-  const resuming = new Map<string, Observable<unknown>>();
-  /** Sessions that were used lately, whose calls of earlier processes have been resumed. */
-  const resumed = createRecent(mostResumed);
-  const isResumed = (sessionId: string): boolean =>
-    resuming.has(sessionId) || resumed.has(sessionId);
-  /** Continues the calls that another process has left, one after the other. Completes when the first one runs. */
-  const resumed$ = (session: KeptSession): Observable<unknown> => {
-    const { id } = session;
-    const known$ = resuming.get(id);
-    if (known$ !== undefined) return known$;
-    if (resumed.has(id)) {
-      resumed.add(id);
-      return EMPTY;
-    }
-    const ready$ = new AsyncSubject<unknown>();
-    resuming.set(id, ready$);
-    let isDone = true;
-    const stop$ = new Subject<void>();
-    let run: OpenRun | undefined;
-    const endRun = (): void => {
-      if (run !== undefined) runs.end(run);
-      run = undefined;
-    };
-    const attempt$ = (failedBefore?: string): Observable<AgentEvent> =>
-      session.resumeStream$().pipe(
-        tap((event) => {
-          if (event.parentId === undefined && run?.callId !== event.callId) {
-            endRun();
-            const resumed = runs.begin(event.callId, session, {}, stop$);
-            run = resumed;
-            work(
-              placeOfCall$(store.calls, event.callId).pipe(
-                tap((place) => Object.assign(resumed, place)),
-              ),
-            );
-          }
-          if (run !== undefined) runs.see(run, event);
-          ready$.complete();
-        }),
-        catchError((error: unknown) => {
-          const failed = run?.callId;
-          const failure = asError(error);
-          report(failure, failed);
-          endRun();
-          // A call that has failed is over: the next one follows.
-          if (failed !== undefined && failed !== failedBefore) return attempt$(failed);
-          isDone = false;
-          if (failure.code === 'store') lookAgain();
-          return EMPTY;
-        }),
-      );
-    work(
-      attempt$().pipe(
-        takeUntil(stop$.pipe(tap(() => (isDone = false)))),
-        finalize(() => {
-          endRun();
-          // It may have been removed, or looked for again, since.
-          if (resuming.get(id) === ready$) {
-            resuming.delete(id);
-            if (isDone) {
-              resumed.add(id);
-              left.delete(id);
-            }
-          }
-          ready$.complete();
-        }),
+  const look$ = unfinishedCalls$(store.calls, agent, runs).pipe(
+    map((found) => {
+      const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
+      left.clear();
+      for (const { sessionId } of found.filter(isLeft)) {
+        if (sessionId !== undefined) left.add(sessionId);
+      }
+      // Another process runs the others, which it may leave.
+      if (!found.every(isLeft)) lookAgain();
+      known$.complete();
+      return [...left];
+    }),
+  );
+  return {
+    known$,
+    lookAgain,
+    has: (sessionId: string): boolean => left.has(sessionId),
+    delete: (sessionId: string): void => {
+      left.delete(sessionId);
+    },
+    /** Looks for them now, and again whenever a look is due. Each is opened again. */
+    recovered$: (reopened$: (sessionId: string) => Observable<unknown>): Observable<unknown> =>
+      wheneverDue$(
+        isLookDue$,
+        look$.pipe(
+          concatMap((sessionIds) => sessionIds),
+          mergeMap((sessionId) => reopened$(sessionId).pipe(catchError(failed$)), mostAtOnce),
+          catchError(failed$),
+          finalize(() => {
+            known$.complete();
+          }),
+        ),
       ),
-    );
-    return ready$;
   };
-  const opened$ = (sessionId: string): Observable<KeptSession> =>
-    defer(() => {
-      const mayResume = assertOpen();
-      used(sessionId);
-      return kept
-        .open$(sessionId)
-        .pipe(
-          concatMap((session) =>
-            mayResume
-              ? concat(resumed$(session).pipe(ignoreElements(), restoreAsyncContext()), of(session))
-              : of(session),
-          ),
-        );
-    });
-  /** Sessions with calls that other processes have left. */
-  const left = new Set<string>();
-  const known$ = new AsyncSubject<never>();
-  const existing$ = (sessionId: string): Observable<KeptSession> =>
-    concat(
-      known$.pipe(restoreAsyncContext()),
-      defer(() =>
-        isResumed(sessionId) || left.has(sessionId)
-          ? of(true)
-          : store.sessions.load$(sessionId).pipe(
-              take(1),
-              map((stored) => stored !== undefined),
-            ),
-      ).pipe(concatMap((exists) => (exists ? opened$(sessionId) : EMPTY))),
-    );
-  const recover$ = calls$(store.calls, { isUnfinished: true }).pipe(
+};
+
+/** The calls of an agent that have not ended, and do not run here. */
+const unfinishedCalls$ = (
+  calls: CallStore,
+  agent: Pick<Agent, 'name'>,
+  runs: Pick<Runs, 'get'>,
+): Observable<readonly ReadableCall[]> =>
+  calls$(calls, { isUnfinished: true }).pipe(
     filter((call): call is ReadableCall => call.status !== 'unreadable'),
     filter(({ callId, agent: name }) => name === agent.name && runs.get(callId) === undefined),
     toArray(),
-    concatMap((found) => {
-      const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
-      left.clear();
-      found.filter(isLeft).forEach(({ sessionId }) => {
-        if (sessionId !== undefined) left.add(sessionId);
-      });
-      if (!found.every(isLeft)) lookAgain();
-      known$.complete();
-      return from([...left]).pipe(
-        mergeMap((sessionId) => {
-          if (runs.ofSession(sessionId).length === 0) forgetResumed(sessionId);
-          return opened$(sessionId).pipe(catchError(failed$));
-        }, 4),
-      );
-    }),
-    catchError(failed$),
-    finalize(() => {
-      known$.complete();
-    }),
   );
-  const recovered$ = defer(() => {
-    isLookDue$.next(false);
-    return recover$;
+
+/** Looks now, and again after each time that another look is due. */
+const wheneverDue$ = (
+  isDue$: BehaviorSubject<boolean>,
+  look$: Observable<unknown>,
+): Observable<unknown> =>
+  defer(() => {
+    isDue$.next(false);
+    return look$;
   }).pipe(
     repeat({
       delay: () =>
-        isLookDue$.pipe(
+        isDue$.pipe(
           filter((isDue) => isDue),
           take(1),
           restoreAsyncContext(),
@@ -241,13 +185,3 @@ export const createOpenSessions = ({
         ),
     }),
   );
-  const forgetResumed = (sessionId: string): void => {
-    resuming.delete(sessionId);
-    resumed.delete(sessionId);
-  };
-  const forget = (sessionId: string): void => {
-    forgetResumed(sessionId);
-    left.delete(sessionId);
-  };
-  return { opened$, existing$, recovered$, lookAgain, forget };
-};

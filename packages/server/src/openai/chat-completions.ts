@@ -14,7 +14,7 @@ import { fieldOf, isForClient } from '../inbound.js';
 import { createMasks, type MaskOptions, type Masks } from '../masks.js';
 import { linkOf } from '../parts/source.js';
 import { encodedBy, toParts } from '../parts/to-parts.js';
-import type { Part, PartOf } from '../parts/part.js';
+import type { CallEnd, Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
 import { callFailure, refusal, refuse, wireError } from './refusals.js';
@@ -143,10 +143,7 @@ const chunkEncoder = (
   };
   const ending = (part: PartOf<'callEnd'>): readonly object[] => {
     const { end, usage } = part;
-    if (end.status === 'aborted') return [failureOf('The call was cut.', 'aborted')];
-    if (end.status === 'failed')
-      return [{ error: wireError(end.error, masks.error(end.error), 500) }];
-    if (isHeld(end.reply)) return [{ error: wireError(held(), held().userMessage, 409) }];
+    if (end.status !== 'replied' || isHeld(end.reply)) return [failureIn(end, masks)];
     const text = asked.format === undefined ? '' : answerText(end.reply, asked);
     const calls = toolCallsIn(end.reply);
     return [
@@ -184,6 +181,18 @@ const takenBack = 'The answer was retracted after part of it was sent. Send the 
 const failureOf = (message: string, code: string): object => ({
   error: { message, type: 'server_error', param: null, code },
 });
+
+/** The error of a call that ends without an answer for its client. */
+const failureIn = (end: CallEnd, masks: Masks): object => {
+  switch (end.status) {
+    case 'aborted':
+      return failureOf('The call was cut.', 'aborted');
+    case 'failed':
+      return { error: wireError(end.error, masks.error(end.error), 500) };
+    case 'replied':
+      return { error: wireError(held(), held().userMessage, 409) };
+  }
+};
 
 /** The annotation for a page that is cited; none for other sources. */
 const annotationsOf = (citation: Citation): readonly object[] => {

@@ -1,0 +1,68 @@
+import type { Input, Message } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import { concatMap, defaultIfEmpty, from, map, type Observable, of, toArray } from 'rxjs';
+import type { OpenSessions } from './open-sessions.js';
+import { pastOf$ } from './past.js';
+import type { Runs } from './runs.js';
+import type { InTurn } from './session-turns.js';
+
+/** A call that has not ended, with its question. */
+export interface Run {
+  readonly callId: string;
+  readonly question: readonly Message[];
+}
+
+/** What clients do with the calls that run. */
+export interface CallControls {
+  /** Counts a reader of a call; returns the function to call once it has left, or has read to the end. */
+  join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
+  /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
+  runs$(sessionId: string): Observable<readonly Run[]>;
+  /** Interrupts the calls of a session, or only this one, else cancels what waits for a result, and emits their number. */
+  stop$(sessionId: string, callId?: string): Observable<number>;
+  /** Adds a message to the running call, and emits whether it was delivered. */
+  steer$(sessionId: string, input: Input): Observable<boolean>;
+}
+
+export const createCallControls = ({
+  calls,
+  runs,
+  existing$,
+  inTurn$,
+}: {
+  readonly calls: CallStore;
+  readonly runs: Runs;
+  readonly existing$: OpenSessions['existing$'];
+  readonly inTurn$: InTurn;
+}): CallControls => ({
+  join: (sessionId, callId) => runs.join(sessionId, callId),
+  runs$: (sessionId) =>
+    existing$(sessionId).pipe(
+      concatMap(() =>
+        from(runs.ofSession(sessionId)).pipe(
+          concatMap(({ callId, question }) =>
+            question.length > 0
+              ? of({ callId, question })
+              : pastOf$(calls, callId).pipe(map((past) => ({ callId, question: past.question }))),
+          ),
+          toArray(),
+        ),
+      ),
+      defaultIfEmpty([]),
+    ),
+  // After a call that is being started.
+  stop$: (sessionId, callId) =>
+    inTurn$(sessionId, () => existing$(sessionId)).pipe(
+      concatMap((session) => {
+        const stopped = runs.stop(sessionId, callId);
+        return stopped > 0 || callId !== undefined ? of(stopped) : session.cancelSuspended$();
+      }),
+      defaultIfEmpty(0),
+    ),
+  steer$: (sessionId, input) =>
+    existing$(sessionId).pipe(
+      concatMap((session) => session.steer$(input)),
+      map(({ status }) => status === 'delivered'),
+      defaultIfEmpty(false),
+    ),
+});

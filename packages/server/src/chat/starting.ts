@@ -1,0 +1,226 @@
+import type { AgentEvent, CallOptions, ContentBlock, Input, MillraceError } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import type { KeptSession } from '@millrace/core/sessions';
+import { defined } from '@millrace/core/values';
+import {
+  AsyncSubject,
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  type Observable,
+  of,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { assertForClient, resultsIn } from '../inbound.js';
+import type { BackgroundWork } from './background-work.js';
+import type { Titles } from './collection.js';
+import { asError, refused } from './guard.js';
+import type { OpenSessions } from './open-sessions.js';
+import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
+import { contentOf, type OpenRun, type Runs } from './runs.js';
+import { callOfRequest$, type RepeatableRequest, statusOf$ } from './same-request.js';
+import type { InTurn } from './session-turns.js';
+
+/** A request of a client for a call. */
+export interface Asked extends Placing, RepeatableRequest, Pick<CallOptions, 'request'> {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** It continues when its readers have gone: `onDisconnect` has no effect. */
+  readonly continues?: boolean;
+}
+
+interface StartingOptions extends PlacesOptions {
+  readonly onSuspended?: 'cancel' | 'refuse' | undefined;
+  readonly calls: CallStore;
+  readonly runs: Runs;
+  readonly sessions: Pick<OpenSessions, 'opened$' | 'forget' | 'lookAgain'>;
+  readonly titles: Titles;
+  readonly background: BackgroundWork;
+  readonly inTurn$: InTurn;
+}
+
+/** A call that starts. */
+interface Start {
+  readonly request: Asked;
+  readonly placed: Placed;
+  readonly callId: string;
+  /** Frees the slot of the call. */
+  readonly free: () => void;
+}
+
+/**
+ * Returns the function that starts the call of a request, and emits its id once it runs or waits in the queue of its session. A
+ * request that comes again gets its earlier call.
+ */
+export const createStarting = (options: StartingOptions) => {
+  const { runs, calls, sessions, inTurn$ } = options;
+  const places = createPlaces(runs, options);
+  const new$ = (session: KeptSession, start: Omit<Start, 'placed'>): Observable<string> =>
+    places.place$(session, start.request).pipe(
+      concatMap((placed) => {
+        const { input } = start.request;
+        const settles = contentOf(input) !== undefined && options.onSuspended !== 'refuse';
+        assertForClient(placed.path, resultsIn(input), settles);
+        cancelAsked(session, start.request, placed, options);
+        for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
+        return call$(session, { ...start, placed }, options);
+      }),
+      // The record of a call refuses another one with its id: it has started in another process.
+      catchError((error: unknown) => {
+        if (asError(error).code !== 'conflict') throw error;
+        return statusOf$(calls, start.callId).pipe(
+          map((status) => {
+            if (status === 'unknown') throw error;
+            return start.callId;
+          }),
+        );
+      }),
+    );
+  return (sessionId: string, request: Asked, free: () => void): Observable<string> =>
+    inTurn$(sessionId, () =>
+      sessions.opened$(sessionId).pipe(
+        concatMap((session) =>
+          tree$(session).pipe(
+            concatMap((tree) => callOfRequest$(request, { sessionId, tree, runs, calls })),
+            concatMap(({ callId, isKnown }) =>
+              isKnown ? of(callId) : new$(session, { request, callId, free }),
+            ),
+          ),
+        ),
+      ),
+    );
+};
+
+/** A call that waits for approval ends if its user writes something else: the new one would wait for it. */
+const cancelAsked = (
+  session: KeptSession,
+  { input }: Asked,
+  { after }: Placed,
+  { runs, onSuspended }: StartingOptions,
+): void => {
+  if (contentOf(input) === undefined) return;
+  const waiting = runs
+    .ofSession(session.id)
+    .filter(({ callId, asked }) => asked.size > 0 && (after === undefined || after === callId));
+  if (waiting.length > 0 && onSuspended === 'refuse') {
+    throw refused(409, 'The conversation waits for an approval. Decide on it first.');
+  }
+  for (const { callId } of waiting) session.interrupt(undefined, callId);
+};
+
+const call$ = (session: KeptSession, start: Start, options: StartingOptions): Observable<string> =>
+  defer(() => {
+    const { callId, request, placed } = start;
+    const { runs, titles, background } = options;
+    const { given, content, input } = inputOf(request, placed);
+    const isNew = session.version === undefined;
+    titles.begun(session, content);
+    const { after, replaces } = placed;
+    const run = runs.begin(callId, session, { input: given, after, replaces });
+    if (isNew) background.run(run.over$.pipe(concatMap(() => titles.answered$(session))));
+    // It is counted as a run now.
+    start.free();
+    if (request.continues === true) runs.join(session.id, callId);
+    const started = createStarted(callId);
+    background.run(events$(run, input, start, started, options));
+    const queued$ = session.queue.calls$.pipe(
+      filter((queued) => queued.some((it) => it.callId === callId)),
+      tap(started.now),
+      map(() => callId),
+      takeUntil(run.over$),
+    );
+    return merge(started.id$, queued$).pipe(take(1));
+  });
+
+/** The input of a call, and its question: `given` is what the client has sent, or the question that it asks again. */
+const inputOf = (
+  { input: sent }: Asked,
+  { question, unsent }: Placed,
+): {
+  readonly given: Input;
+  readonly content: readonly ContentBlock[] | undefined;
+  readonly input: Input;
+} => {
+  // A client may name a question to be asked again, without its content.
+  const given = sent === '' && question !== undefined ? question : sent;
+  const content = contentOf(given);
+  const input: Input =
+    unsent.length === 0 || content === undefined ? given : [...unsent, { role: 'user', content }];
+  return { given, content, input };
+};
+
+/** Tells the client that asked whether its call has started. */
+const createStarted = (callId: string) => {
+  const id$ = new AsyncSubject<string>();
+  let hasStarted = false;
+  return {
+    id$,
+    now: (): void => {
+      hasStarted = true;
+      id$.next(callId);
+      id$.complete();
+    },
+    /** Returns whether the client gets the error: not once the call has started. */
+    fail: (error: MillraceError): boolean => {
+      if (!hasStarted) id$.error(error);
+      return !hasStarted;
+    },
+    end: (): void => {
+      id$.complete();
+    },
+  };
+};
+
+const events$ = (
+  run: OpenRun,
+  input: Input,
+  { callId, request: { request, metadata }, placed: { after, replaces } }: Start,
+  started: ReturnType<typeof createStarted>,
+  options: StartingOptions,
+): Observable<AgentEvent> =>
+  run.session
+    .stream$(input, {
+      ...defined({ request, after, replaces, onSuspended: options.onSuspended }),
+      callId,
+      onBusy: 'queue',
+      metadata,
+    })
+    .pipe(
+      tap((event) => {
+        // An error before all other events is that of the start: there is nothing to follow.
+        if (event.type !== 'error') started.now();
+      }),
+      catchError((error: unknown) => {
+        const failure = asError(error);
+        run.failure = failure;
+        // Its record is unfinished: once the store works again, the call is resumed.
+        if (failure.code === 'store') options.sessions.lookAgain();
+        if (failure.code === 'conflict') reopen(run, options);
+        return started.fail(failure) ? EMPTY : options.background.reported$(error, callId);
+      }),
+      options.runs.tracked(run),
+      finalize(started.end),
+    );
+
+/** Another server has saved the conversation: the call is added to what that one has saved. */
+const reopen = (
+  { session: { id }, over$ }: OpenRun,
+  { sessions, background, inTurn$ }: StartingOptions,
+): void => {
+  sessions.forget(id);
+  background.runOwn(
+    over$.pipe(
+      ignoreElements(),
+      endWith(undefined),
+      concatMap(() => inTurn$(id, () => sessions.opened$(id))),
+    ),
+  );
+};
