@@ -1,15 +1,29 @@
+import type { CallOptions } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { fieldOf, idOf } from '../inbound.js';
 import type { AskedFor } from './asked-for.js';
+import type { Decision } from './decisions.js';
 import { type Conversation, conversationOf, entriesOfInput } from './messages.js';
 import { refuse } from './refusals.js';
 import { refOf, type ResponseRef, responseIdOf } from './response-ids.js';
 import { flagIn, type Served, settingsOf } from './settings.js';
 
-export type ResponseRequest = ReturnType<typeof readRequest>;
+export interface ResponseRequest {
+  readonly request: CallOptions['request'];
+  readonly isStream: boolean;
+  readonly isStored: boolean;
+  readonly isBackground: boolean;
+  /** The response that this one continues. */
+  readonly previous: ResponseRef | undefined;
+  readonly conversation: string | undefined;
+  readonly messages: Conversation;
+  /** The decisions on approval requests that the input consists of. */
+  readonly decisions: readonly Decision[];
+  readonly asked: AskedFor;
+}
 
 /** Reads a request for a response. Throws what the client gets if it is not valid. */
-export const readRequest = (body: unknown, served: Served) => {
+export const readRequest = (body: unknown, served: Served): ResponseRequest => {
   const format = fieldOf(fieldOf(body, 'text'), 'format') ?? undefined;
   const { request, isStream, ...asks } = settingsOf(body, served, {
     maxTokens: ['max_output_tokens'],
