@@ -1,15 +1,9 @@
-import {
-  type AgentEvent,
-  type AssistantMessage,
-  type Envelope,
-  type EventOf,
-  textOf,
-  type ToolCallBlock,
-  toolCallsOf,
-} from '@millrace/core';
+import { type AgentEvent, type ChunkOf, type EventOf, textOf, toolCallsOf } from '@millrace/core';
 import type { RetrievedPassage } from '@millrace/core/retrieval';
-import type { Notice, Part, SourceData, CallRef, ToolCallRef } from './part.js';
-import { createShownMessage, type ShownMessage } from './shown-message.js';
+import type { Notice, Part, SourceData, CallRef } from './part.js';
+import type { ShownMessage } from './shown-message.js';
+import { completed, createShownMessages, type ShownMessages } from './shown-messages.js';
+import { createToolParts } from './tool-parts.js';
 
 /** Converts the events of one call to parts. */
 export interface CallParts {
@@ -29,209 +23,118 @@ export interface CallParts {
 
 /** Tracks the steps of one call, and in each step the growing message and its tool calls. */
 export const createCallParts = (by: CallRef): CallParts => {
-  let step: string | undefined;
-  let message: ShownMessage | undefined;
-  /** The last message of the current step. A reply that repeats one of an earlier step is shown again. */
-  let latest: ShownMessage | undefined;
-  /** The ids of messages that have ended. */
-  const endedIds = new Set<string>();
-  /** The message with suspended tools. They end as not run unless the call ends as suspended. */
-  let suspended: ShownMessage | undefined;
-  let edits = 0;
-  const denied = new Set<string>();
-  const pending: string[] = [];
+  const messages = createShownMessages(by);
+  const tools = createToolParts(by, messages);
+  const steps = createSteps(by, messages);
+  const close = (): readonly Part[] => [...steps.end(), ...tools.cancelSuspended()];
+  const pause = (): readonly Part[] => messages.current?.pause() ?? [];
 
-  const endMessage = (): readonly Part[] => {
-    const parts = message?.close() ?? [];
-    if (message !== undefined) endedIds.add(message.id);
-    latest = message ?? latest;
-    message = undefined;
-    denied.clear();
-    return parts;
+  const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {
+    // The message is about to be discarded.
+    if (event.type === 'postReasoning' && event.again !== undefined) return pause();
+    const parts = completed(messages, event.message);
+    const runs = event.type === 'postReasoning' && event.finish === 'stop';
+    const toolCalls = runs ? toolCallsOf(event.message) : [];
+    return [
+      ...parts,
+      ...pause(),
+      ...toolCalls.flatMap((toolCall) => messages.current?.toolCall(toolCall) ?? []),
+    ];
   };
-  const endStep = (): readonly Part[] => {
-    const parts = endMessage();
+  const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
+    if (reply.reason === 'suspended') tools.keepSuspended();
+    // A message that another call showed for this one may have been edited since.
+    messages.reopen(reply.id);
+    const isShown = messages.current?.id === reply.id;
+    const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
+    if (!isShown && !hasMore) return close();
+    const before = isShown ? [] : steps.next('reply');
+    // At its limit, a call may reply with an earlier message.
+    if (!isShown && messages.hasEnded(reply.id)) messages.again(reply.id);
+    const parts = [...before, ...completed(messages, reply), ...close()];
+    return parts.map((part) => ({ ...part, by }));
+  };
+  return {
+    by,
+    pending: tools.pending,
+    close,
+    get latest() {
+      return messages.latest;
+    },
+    adopt: messages.adopt,
+    toolCallId: (localId) => messages.current?.toolCallId(localId),
+    take: (event) => {
+      switch (event.type) {
+        case 'postReasoning':
+        case 'postSummary':
+          return answered(event);
+        case 'messageDiscarded':
+          return messages.discard(event.messageId);
+        case 'postCall':
+          return replied(event);
+        case 'error':
+          return close();
+        default:
+          return steps.take(event) ?? tools.take(event) ?? noticesOf(event, by);
+      }
+    },
+  };
+};
+
+/** The steps of a call: each asks the model, whose chunks show a message. */
+const createSteps = (by: CallRef, messages: ShownMessages) => {
+  let step: string | undefined;
+  const end = (): readonly Part[] => {
+    const parts = messages.end();
     if (step === undefined) return parts;
     const ended = step;
     step = undefined;
     return [...parts, { type: 'stepEnd', by, step: ended }];
   };
-  const close = (): readonly Part[] => [...endStep(), ...(suspended?.cancel() ?? [])];
-  const nextStep = (name: string): readonly Part[] => {
-    const parts = endStep();
+  const next = (name: string): readonly Part[] => {
+    const parts = end();
     step = name;
-    latest = undefined;
+    messages.forgetLatest();
     return [...parts, { type: 'stepStart', by, step: name }];
   };
-  /** The message with this id; ends another one that is open. */
-  const messageOf = (id: string): readonly [ShownMessage, readonly Part[]] => {
-    if (message?.id === id) return [message, []];
-    const parts = endMessage();
-    message = createShownMessage(by, id, id);
-    return [message, parts];
+  const chunk = (of: ChunkOf & { readonly messageId: string }): readonly Part[] => {
+    const [shown, before] = messages.open(of.messageId);
+    return [...before, ...shown.chunk(of)];
   };
-  /** The message whose tools run. Starts it if its own events were filtered out. */
-  const actingMessage = ({ iteration }: Envelope): ShownMessage => {
-    const id = `${by.callId}/${iteration}`;
-    message ??= createShownMessage(by, id, id);
-    return message;
-  };
-  const voided = (shown: ShownMessage): readonly Part[] =>
-    shown.hasBegun
-      ? [...endMessage(), { type: 'voided', by, messageId: shown.messageId }]
-      : endMessage();
-
-  /** Shows the missing rest of a message. If its shown text was edited, voids it and shows it again under a new id. */
-  const complete = ({ id, content }: Pick<AssistantMessage, 'id' | 'content'>): readonly Part[] => {
-    const [shown, before] = messageOf(id);
-    const text = textOf({ content });
-    const soFar = shown.text;
-    const rest = (it: ShownMessage): readonly Part[] => [
-      ...it.sources(content),
-      ...it.media(content),
-    ];
-    if (text.startsWith(soFar)) {
-      return [...before, ...shown.appendText(text.slice(soFar.length)), ...rest(shown)];
-    }
-    const parts = voided(shown);
-    edits += 1;
-    message = createShownMessage(by, id, `${id}~${edits}`);
-    return [...before, ...parts, ...message.appendText(text), ...rest(message)];
-  };
-
-  const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {
-    // The message is about to be discarded.
-    if (event.type === 'postReasoning' && event.again !== undefined) return message?.pause() ?? [];
-    const parts = complete(event.message);
-    const runs = event.type === 'postReasoning' && event.finish === 'stop';
-    const toolCalls = runs ? toolCallsOf(event.message) : [];
-    return [
-      ...parts,
-      ...(message?.pause() ?? []),
-      ...toolCalls.flatMap((toolCall) => message?.toolCall(toolCall) ?? []),
-    ];
-  };
-
-  const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
-    if (reply.reason === 'suspended') suspended = undefined;
-    // A message that another call showed for this one may have been edited since.
-    if (latest?.id === reply.id) message ??= latest;
-    const isShown = message?.id === reply.id;
-    const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
-    if (!isShown && !hasMore) return close();
-    const before = isShown ? [] : nextStep('reply');
-    if (!isShown && endedIds.has(reply.id)) {
-      // At its limit, a call may reply with an earlier message.
-      edits += 1;
-      message = createShownMessage(by, reply.id, `${reply.id}~${edits}`);
-    }
-    const parts = [...before, ...complete(reply), ...close()];
-    return parts.map((part) => ({ ...part, by }));
-  };
-
-  /** A notice about a tool call, after the tool call itself. */
-  const notify = (
-    toolCall: ToolCallBlock,
-    event: Envelope,
-    noticeOf: (use: ToolCallRef) => Notice,
-  ): readonly Part[] => {
-    const shown = actingMessage(event);
-    const { id: localId, name: toolName } = toolCall;
-    const parts = shown.toolCall(toolCall);
-    const toolCallId = shown.toolCallId(localId) ?? localId;
-    return [...parts, { type: 'notice', by, notice: noticeOf({ toolCallId, toolName, localId }) }];
-  };
-
   return {
-    by,
-    pending,
-    close,
-    get latest() {
-      return message ?? latest;
-    },
-    adopt: (shown) => {
-      latest = shown;
-    },
-    toolCallId: (localId) => message?.toolCallId(localId),
-    take: (event) => {
+    end,
+    next,
+    /** Returns `undefined` for other events. */
+    take: (event: AgentEvent): readonly Part[] | undefined => {
       switch (event.type) {
         case 'preReasoning':
-          return nextStep(String(event.iteration));
+          return next(String(event.iteration));
         case 'preSummary':
-          return nextStep('summary');
-        case 'reasoningChunk':
-        case 'summaryChunk': {
-          const [shown, before] = messageOf(event.messageId);
-          return [...before, ...shown.chunk(event)];
-        }
+          return next('summary');
         case 'prePlanning':
-          return nextStep(event.phase);
+          return next(event.phase);
+        case 'reasoningChunk':
+        case 'summaryChunk':
+          return chunk(event);
         case 'planningChunk': {
           // Planning is not part of the answer, so all of it is shown as thinking.
-          const [shown, before] = messageOf(event.messageId);
-          return [
-            ...before,
-            ...(event.kind === 'text' || event.kind === 'thinking'
-              ? shown.chunk({ ...event, kind: 'thinking' })
-              : []),
-          ];
+          const isShown = event.kind === 'text' || event.kind === 'thinking';
+          return isShown
+            ? chunk({ ...event, kind: 'thinking' })
+            : messages.open(event.messageId)[1];
         }
         case 'postPlanning':
-          return endMessage();
-        case 'postReasoning':
-        case 'postSummary':
-          return answered(event);
-        case 'messageDiscarded':
-          if (message === undefined && latest?.id === event.messageId) message = latest;
-          return message?.id === event.messageId ? voided(message) : [];
-        case 'vetoed':
-          if (event.of === 'preActing' && event.toolCallId !== undefined) {
-            denied.add(event.toolCallId);
-          }
-          return [];
-        case 'preActing':
-          return actingMessage(event).toolCall(event.toolCall);
-        case 'actingChunk':
-          return actingMessage(event).progress(event);
-        case 'repaired':
-          // A tool call written as text has no id yet, and is shown when it has one.
-          return event.toolCall === undefined
-            ? []
-            : notify(event.toolCall, event, (use) => ({ name: 'repaired', ...use }));
-        case 'approvalRequested':
-          return notify(event.toolCall, event, (use) => ({ name: 'approvalRequested', ...use }));
-        case 'approvalDecided': {
-          const { approved, toolCall } = event;
-          if (!approved) denied.add(toolCall.id);
-          return notify(event.toolCall, event, (use) => ({
-            name: 'approvalDecided',
-            ...use,
-            approved,
-          }));
-        }
-        case 'suspended': {
-          const { request, from } = event;
-          return notify(event.toolCall, event, (use) => {
-            if (from === 'client') pending.push(use.toolCallId);
-            return { name: 'suspended', ...use, request, from };
-          });
-        }
-        case 'postActing': {
-          const shown = actingMessage(event);
-          if (event.result.suspended !== undefined) suspended = shown;
-          return shown.result(event, denied.has(event.toolCall.id));
-        }
-        case 'postCall':
-          return replied(event);
-        case 'error':
-          return close();
-        default: {
-          const notice = noticeOf(event);
-          return notice === undefined ? [] : [{ type: 'notice', by, notice }];
-        }
+          return messages.end();
+        default:
+          return undefined;
       }
     },
   };
+};
+
+const noticesOf = (event: AgentEvent, by: CallRef): readonly Part[] => {
+  const notice = noticeOf(event);
+  return notice === undefined ? [] : [{ type: 'notice', by, notice }];
 };
 
 const toSource = ({ source, title }: RetrievedPassage, index: number): SourceData => ({

@@ -26,21 +26,6 @@ export const createRunParts = (isJoined = false): RunParts => {
   const calls = new Map<string, OpenCall>();
   let hasBegun = false;
 
-  const begin = (event: AgentEvent): OpenCall => {
-    hasBegun = true;
-    const { parentId, speaks } = event;
-    const above = parentId === undefined ? undefined : calls.get(parentId);
-    const by = callRefOf(event, calls);
-    const call = {
-      parts: createCallParts(by),
-      isWithinStep: by.toolCallId !== undefined || above?.isWithinStep === true,
-      shownAs: speaks === true ? (above?.shownAs ?? above) : undefined,
-      usage: noUsage,
-      childUsage: noUsage,
-    };
-    calls.set(event.callId, call);
-    return call;
-  };
   const ended = (call: OpenCall, end: CallEnd): readonly Part[] => {
     const { parts, shownAs, usage, childUsage } = call;
     const { by } = parts;
@@ -52,11 +37,6 @@ export const createRunParts = (isJoined = false): RunParts => {
     const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
     if (above !== undefined) above.childUsage = addUsage(above.childUsage, total);
     return [...last, { type: 'callEnd', by, end, usage: total }];
-  };
-  const isBelow = ({ parts: { by } }: OpenCall, callId: string): boolean => {
-    if (by.parentId === undefined || by.parentId === callId) return by.parentId === callId;
-    const above = calls.get(by.parentId);
-    return above !== undefined && isBelow(above, callId);
   };
   const endAll = (which: readonly OpenCall[], end: CallEnd): readonly Part[] =>
     which.toReversed().flatMap((call) => ended(call, end));
@@ -79,7 +59,9 @@ export const createRunParts = (isJoined = false): RunParts => {
     take: (event) => {
       const known = calls.get(event.callId);
       if (known === undefined && !begins(event, calls, isJoined)) return [];
-      const call = known ?? begin(event);
+      hasBegun = true;
+      const call = known ?? openCall(event, calls);
+      calls.set(event.callId, call);
       const start: readonly Part[] =
         known === undefined ? [{ type: 'callStart', by: call.parts.by }] : [];
       if (isEvent(event, 'postReasoning', 'postSummary', 'postPlanning')) {
@@ -89,10 +71,31 @@ export const createRunParts = (isJoined = false): RunParts => {
       const end = endOf(event, call.parts.pending);
       if (end === undefined) return [...start, ...parts];
       // Sub-agents end before their parent, even without events of their own.
-      const orphans = [...calls.values()].filter((it) => isBelow(it, event.callId));
+      const orphans = [...calls.values()].filter((it) => isBelow(it, event.callId, calls));
       return [...start, ...endAll(orphans, { status: 'aborted' }), ...parts, ...ended(call, end)];
     },
   };
+};
+
+type OpenCalls = ReadonlyMap<string, OpenCall>;
+
+const openCall = (event: AgentEvent, calls: OpenCalls): OpenCall => {
+  const { parentId, speaks } = event;
+  const above = parentId === undefined ? undefined : calls.get(parentId);
+  const by = callRefOf(event, calls);
+  return {
+    parts: createCallParts(by),
+    isWithinStep: by.toolCallId !== undefined || above?.isWithinStep === true,
+    shownAs: speaks === true ? (above?.shownAs ?? above) : undefined,
+    usage: noUsage,
+    childUsage: noUsage,
+  };
+};
+
+const isBelow = ({ parts: { by } }: OpenCall, callId: string, calls: OpenCalls): boolean => {
+  if (by.parentId === undefined || by.parentId === callId) return by.parentId === callId;
+  const above = calls.get(by.parentId);
+  return above !== undefined && isBelow(above, callId, calls);
 };
 
 /** Attributes parts to the call that this one answers for, except for parts about this call itself. */
@@ -112,7 +115,7 @@ const attribute = (
 /** Whether the event starts a root call, or a sub-agent of an open call. */
 const begins = (
   { iteration, parentId }: AgentEvent,
-  calls: ReadonlyMap<string, OpenCall>,
+  calls: OpenCalls,
   isJoined: boolean,
 ): boolean =>
   (isJoined || iteration === 0) &&
@@ -120,7 +123,7 @@ const begins = (
 
 const callRefOf = (
   { callId, parentId, sessionId, agent }: AgentEvent,
-  calls: ReadonlyMap<string, OpenCall>,
+  calls: OpenCalls,
 ): CallRef => {
   const above = parentId === undefined ? undefined : calls.get(parentId);
   const toolCallId = above === undefined ? undefined : toolCallIdOf(callId, above.parts);

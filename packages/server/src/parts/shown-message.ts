@@ -38,36 +38,16 @@ interface ShownBlock {
 }
 
 export const createShownMessage = (by: CallRef, id: string, messageId: string): ShownMessage => {
-  const texts: string[] = [];
+  const blocks = createShownBlocks(by, messageId);
   const tools = new Map<string, ShownTool>();
   const media: Block[] = [];
-  let block: ShownBlock | undefined;
-  let blocks = 0;
   let sources = 0;
 
-  const pause = (): readonly Part[] => {
-    if (block === undefined) return [];
-    const ended = block;
-    block = undefined;
-    return [{ type: 'blockEnd', by, ...ended }];
-  };
-  const append = (kind: ShownBlock['kind'], delta: string): readonly Part[] => {
-    if (delta === '') return [];
-    if (kind === 'text') texts.push(delta);
-    if (block?.kind === kind) return [{ type: 'blockDelta', by, ...block, delta }];
-    const before = pause();
-    blocks += 1;
-    block = { kind, id: `${messageId}/${kind}/${blocks}`, messageId };
-    return [
-      ...before,
-      { type: 'blockStart', by, ...block },
-      { type: 'blockDelta', by, ...block, delta },
-    ];
-  };
   const source = (citation: Citation): Part => {
     sources += 1;
     return { type: 'source', by, id: `${messageId}/source/${sources}`, messageId, citation };
   };
+  const { pause } = blocks;
   const toolOf = (localId: string): ShownTool => {
     const tool = tools.get(localId) ?? createShownTool(by, messageId, localId);
     tools.set(localId, tool);
@@ -79,30 +59,24 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     messageId,
     pause,
     get hasBegun() {
-      return blocks > 0 || tools.size > 0 || media.length > 0;
+      return blocks.count > 0 || tools.size > 0 || media.length > 0;
     },
     get text() {
-      return texts.join('');
+      return blocks.text;
     },
     chunk: ({ kind, delta, toolCall, citation }) => {
       if (citation !== undefined) return [source(citation)];
-      if (kind === 'text' || kind === 'thinking') return append(kind, delta);
+      if (kind === 'text' || kind === 'thinking') return blocks.append(kind, delta);
       return toolCall === undefined
         ? []
         : [...pause(), ...toolOf(toolCall.id).chunk(toolCall.name, delta)];
     },
-    appendText: (text) => append('text', text),
+    appendText: (text) => blocks.append('text', text),
     sources: (all) => citationsIn(all).slice(sources).map(source),
     media: (all) => {
-      // A block that a store gives back is another object. A message may have equal ones.
-      const shown = [...media];
-      const parts = all.filter(isMedia).flatMap((block): readonly Part[] => {
-        const at = shown.findIndex((it) => isSameJson(it, block));
-        if (at !== -1) shown.splice(at, 1);
-        if (at !== -1) return [];
-        media.push(block);
-        return [{ type: 'media', by, messageId, block }];
-      });
+      const added = newIn(all.filter(isMedia), media);
+      media.push(...added);
+      const parts = added.map((block) => ({ type: 'media', by, messageId, block }) as const);
       return parts.length === 0 ? [] : [...pause(), ...parts];
     },
     toolCall: (toolCall) => [...pause(), ...toolOf(toolCall.id).toolCall(toolCall)],
@@ -117,6 +91,51 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     close: () => [...pause(), ...[...tools.values()].flatMap((tool) => tool.close())],
     cancel: () => [...tools.values()].flatMap((tool) => tool.end({ status: 'notRun' })),
   };
+};
+
+/** The text and the thoughts of a message, in blocks. */
+const createShownBlocks = (by: CallRef, messageId: string) => {
+  const texts: string[] = [];
+  let open: ShownBlock | undefined;
+  let count = 0;
+  const pause = (): readonly Part[] => {
+    if (open === undefined) return [];
+    const ended = open;
+    open = undefined;
+    return [{ type: 'blockEnd', by, ...ended }];
+  };
+  return {
+    pause,
+    get count() {
+      return count;
+    },
+    get text() {
+      return texts.join('');
+    },
+    append: (kind: ShownBlock['kind'], delta: string): readonly Part[] => {
+      if (delta === '') return [];
+      if (kind === 'text') texts.push(delta);
+      if (open?.kind === kind) return [{ type: 'blockDelta', by, ...open, delta }];
+      const before = pause();
+      count += 1;
+      open = { kind, id: `${messageId}/${kind}/${count}`, messageId };
+      return [
+        ...before,
+        { type: 'blockStart', by, ...open },
+        { type: 'blockDelta', by, ...open, delta },
+      ];
+    },
+  };
+};
+
+/** The media that are not among the shown ones. A message may have equal ones, and a store gives back other objects. */
+const newIn = (media: readonly MediaBlock[], shown: readonly Block[]): readonly MediaBlock[] => {
+  const left = [...shown];
+  return media.filter((block) => {
+    const at = left.findIndex((it) => isSameJson(it, block));
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
 };
 
 export const citationsIn = (blocks: readonly Block[]): readonly Citation[] =>

@@ -22,8 +22,7 @@ export interface ShownTool {
 
 export const createShownTool = (by: CallRef, messageId: string, localId: string): ShownTool => {
   const id = `${messageId}/${localId}`;
-  const json: string[] = [];
-  let shownName = '';
+  const streamed = createStreamedArguments(by, messageId, id);
   /** The complete tool call as it was last shown. Each event of a store has an equal one of its own. */
   let lastShown: ShownCall | undefined;
   let lastUse: ToolCallBlock | undefined;
@@ -31,24 +30,6 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   let isSuspended = false;
   let hasEnded = false;
 
-  const deltaOf = (delta: string): readonly Part[] =>
-    delta === '' ? [] : [{ type: 'toolDelta', by, id, delta }];
-  /** Clients need the name first, so arguments that arrived before the name follow it. */
-  const startOnce = (name: string): readonly Part[] => {
-    if (shownName !== '' || name === '') return [];
-    shownName = name;
-    return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
-  };
-  const complete = ({ name, input }: ShownCall, invalidInput?: string): readonly Part[] => {
-    const start = startOnce(name);
-    const streamed = json.join('');
-    const isUnchanged = streamed === '' || invalidInput !== undefined || isJsonOf(streamed, input);
-    return [
-      ...start,
-      ...(streamed === '' ? deltaOf(invalidInput ?? JSON.stringify(input)) : []),
-      { type: 'toolInput', by, id, name, input, isEdited: !isUnchanged || name !== shownName },
-    ];
-  };
   const toolCall: ShownTool['toolCall'] = (use) => {
     const before = lastShown;
     if (hasEnded || lastUse === use) return [];
@@ -56,12 +37,12 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
     const shown = shownCallOf(use);
     if (before !== undefined && isSameCall(before, shown)) return [];
     lastShown = shown;
-    if (before === undefined) return complete(shown, use.invalidInput);
+    if (before === undefined) return streamed.complete(shown, use.invalidInput);
     return [{ type: 'toolEdit', by, id, ...shown, isEdited: true }];
   };
   const end: ShownTool['end'] = (outcome) => {
     const last = outcome.status === 'notRun' ? [] : toolCall(outcome.event.toolCall);
-    if (hasEnded || shownName === '') return [];
+    if (hasEnded || !streamed.hasName) return [];
     hasEnded = true;
     return [...last, { type: 'toolEnd', by, id, isWhole: lastShown !== undefined, outcome }];
   };
@@ -69,11 +50,7 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
     id,
     toolCall,
     end,
-    chunk: (name, delta) => {
-      const start = startOnce(name);
-      json.push(delta);
-      return [...start, ...(shownName === '' ? [] : deltaOf(delta))];
-    },
+    chunk: streamed.chunk,
     progress: (event) => {
       hasProgress = true;
       return [...toolCall(event.toolCall), { type: 'toolProgress', by, id, value: event.value }];
@@ -85,6 +62,41 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
       return [...parts, { type: 'toolReset', by, id, ...shownCallOf(use) }];
     },
     close: () => (isSuspended ? [] : end({ status: 'notRun' })),
+  };
+};
+
+/** The name and the arguments of a tool call, which the model streams. */
+const createStreamedArguments = (by: CallRef, messageId: string, id: string) => {
+  const json: string[] = [];
+  let shownName = '';
+  const deltaOf = (delta: string): readonly Part[] =>
+    delta === '' ? [] : [{ type: 'toolDelta', by, id, delta }];
+  /** Clients need the name first, so arguments that arrived before the name follow it. */
+  const startOnce = (name: string): readonly Part[] => {
+    if (shownName !== '' || name === '') return [];
+    shownName = name;
+    return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
+  };
+  return {
+    get hasName() {
+      return shownName !== '';
+    },
+    chunk: (name: string, delta: string): readonly Part[] => {
+      const start = startOnce(name);
+      json.push(delta);
+      return [...start, ...(shownName === '' ? [] : deltaOf(delta))];
+    },
+    complete: ({ name, input }: ShownCall, invalidInput?: string): readonly Part[] => {
+      const start = startOnce(name);
+      const streamed = json.join('');
+      const isUnchanged =
+        streamed === '' || invalidInput !== undefined || isJsonOf(streamed, input);
+      return [
+        ...start,
+        ...(streamed === '' ? deltaOf(invalidInput ?? JSON.stringify(input)) : []),
+        { type: 'toolInput', by, id, name, input, isEdited: !isUnchanged || name !== shownName },
+      ];
+    },
   };
 };
 
