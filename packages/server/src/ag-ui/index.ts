@@ -12,7 +12,7 @@ import {
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
 import { namesOf } from '../client-tools.js';
-import { fieldOf, idOf } from '../inbound.js';
+import { fieldOf, idOf, type PartOptions } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from '../chat/continuing.js';
 import { type AgUiMessage, toAgUiMessages } from '../chat/history.js';
@@ -37,65 +37,79 @@ export const agUi = (options: { readonly path?: string | undefined } = {}): Chat
   const { path = '/api/ag-ui' } = options;
   const protocol: ChatProtocol = ({ agent, approvals, masks, parts }) => {
     const taken = new Set(namesOf(agent.tools));
-    const formatOf = (visit: Visit, run: Run, answered?: readonly string[]): StreamFormat => ({
-      headers: agUiHeaders,
-      encode$: agUiEvents({ ...masks, ...asked(visit, approvals, answered), ...run }),
-      isRest: answered !== undefined,
-    });
-    const asked$ = (visit: Visit): Observable<Response> =>
-      visit.body$.pipe(
-        concatMap((body) => {
-          const { chat } = visit;
-          const verdicts = asksInstead(body) ? [] : verdictsOfAgUi(body);
-          if (verdicts.length > 0) {
-            const run = runOf(body);
-            return decidedStream$(chat(run.threadId), verdicts, (answered) =>
-              formatOf(visit, run, answered),
-            );
-          }
-          const { input, ...run } = inputOfAgUi(withoutCancelled(body), parts);
-          const { start$, stream$ } = chat(run.threadId);
-          const { runId } = run;
-          const metadata = metadataOf(body, taken);
-          const question = { input, ...placeOfAgUi(body), runId, metadata };
-          return start$(question).pipe(
-            concatMap((callId) => stream$(callId, formatOf(visit, run))),
-          );
-        }),
-      );
-    /** The messages of a conversation, then the rest of its running call. */
-    const connected$ = (visit: Visit): Observable<Response> =>
-      visit.body$.pipe(
-        concatMap((body) => {
-          const run = runOf(body);
-          const joined = visit.chat(run.threadId);
-          return joined.history$().pipe(
-            concatMap(({ messages, running }) => {
-              const begin = [
-                { type: 'RUN_STARTED', ...run, protocolVersion: PROTOCOL_VERSION },
-                ...snapshots(toAgUiMessages(messages), body),
-              ];
-              if (running === undefined) {
-                const end = { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } };
-                return [new Response(linesOf([...begin, end]), { headers: agUiHeaders })];
-              }
-              return joining$(joined, running, ({ clientResults }) => {
-                const rest = formatOf(visit, { ...run, ...(clientResults && { clientResults }) });
-                return {
-                  ...rest,
-                  encode$: (event$) => concat(begin, event$.pipe(rest.encode$, skip(1))),
-                };
-              });
-            }),
-          );
-        }),
-      );
+    const formatFor =
+      (visit: Visit): FormatFor =>
+      (run, answered) => ({
+        headers: agUiHeaders,
+        encode$: agUiEvents({ ...masks, ...asked(visit, approvals, answered), ...run }),
+        isRest: answered !== undefined,
+      });
     return [
-      { method: 'POST', path, answer$: asked$ },
-      { method: 'POST', path: `${path}/connect`, answer$: connected$ },
+      {
+        method: 'POST',
+        path,
+        answer$: (visit) =>
+          visit.body$.pipe(
+            concatMap((body) => asked$(visit, formatFor(visit), body, { parts, taken })),
+          ),
+      },
+      {
+        method: 'POST',
+        path: `${path}/connect`,
+        answer$: (visit) =>
+          visit.body$.pipe(concatMap((body) => connected$(visit, formatFor(visit), body))),
+      },
     ];
   };
   return Object.assign(protocol, { use: () => wishes });
+};
+
+/** The format of a stream for a run, whose client may have answered approvals. */
+type FormatFor = (run: Run, answered?: readonly string[]) => StreamFormat;
+
+const asked$ = (
+  { chat }: Visit,
+  formatFor: FormatFor,
+  body: unknown,
+  { parts, taken }: { readonly parts: PartOptions; readonly taken: ReadonlySet<string> },
+): Observable<Response> => {
+  const verdicts = asksInstead(body) ? [] : verdictsOfAgUi(body);
+  if (verdicts.length > 0) {
+    const run = runOf(body);
+    return decidedStream$(chat(run.threadId), verdicts, (answered) => formatFor(run, answered));
+  }
+  const { input, ...run } = inputOfAgUi(withoutCancelled(body), parts);
+  const { start$, stream$ } = chat(run.threadId);
+  const { runId } = run;
+  const metadata = metadataOf(body, taken);
+  return start$({ input, ...placeOfAgUi(body), runId, metadata }).pipe(
+    concatMap((callId) => stream$(callId, formatFor(run))),
+  );
+};
+
+/** The messages of a conversation, then the rest of its running call. */
+const connected$ = ({ chat }: Visit, formatFor: FormatFor, body: unknown): Observable<Response> => {
+  const run = runOf(body);
+  const joined = chat(run.threadId);
+  return joined.history$().pipe(
+    concatMap(({ messages, running }) => {
+      const begin = [
+        { type: 'RUN_STARTED', ...run, protocolVersion: PROTOCOL_VERSION },
+        ...snapshots(toAgUiMessages(messages), body),
+      ];
+      if (running === undefined) {
+        const end = { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } };
+        return [new Response(linesOf([...begin, end]), { headers: agUiHeaders })];
+      }
+      return joining$(joined, running, ({ clientResults }) => {
+        const rest = formatFor({ ...run, ...(clientResults && { clientResults }) });
+        return {
+          ...rest,
+          encode$: (event$) => concat(begin, event$.pipe(rest.encode$, skip(1))),
+        };
+      });
+    }),
+  );
 };
 
 /**

@@ -45,6 +45,36 @@ export const messageChunks = <Chunk>(
     }
     case 'blockEnd':
       return [{ type: part.kind === 'text' ? 'text-end' : 'reasoning-end', id: part.id }];
+    case 'toolStart':
+    case 'toolDelta':
+    case 'toolInput':
+    case 'toolEdit':
+    case 'toolReset':
+    case 'toolProgress':
+    case 'toolEnd':
+      return toolChunks(part, asking, reader, masks);
+    case 'media':
+      return [{ type: 'file', ...fileOf(part.block), providerMetadata: metadataOf(part) }];
+    case 'source':
+      return [sourceOf(part.citation, part.id, part)];
+    case 'voided':
+      return reader.discarded(part.messageId);
+    case 'notice':
+      return noticeOf(part.notice, reader);
+  }
+};
+
+type ToolPart = PartOf<
+  'toolStart' | 'toolDelta' | 'toolInput' | 'toolEdit' | 'toolReset' | 'toolProgress' | 'toolEnd'
+>;
+
+const toolChunks = <Chunk>(
+  part: ToolPart,
+  asking: Asking | undefined,
+  reader: VersionChunks<Chunk>,
+  masks: Masks,
+): readonly (Chunk | CommonUiMessageChunk)[] => {
+  switch (part.type) {
     case 'toolStart': {
       const { id: toolCallId, name: toolName } = part;
       const providerMetadata = metadataOf(part);
@@ -68,14 +98,6 @@ export const messageChunks = <Chunk>(
         return [{ type: 'tool-output-denied', toolCallId: part.id }];
       }
       return outcomeOf(part.id, part.outcome, reader, masks);
-    case 'media':
-      return [{ type: 'file', ...fileOf(part.block), providerMetadata: metadataOf(part) }];
-    case 'source':
-      return [sourceOf(part.citation, part.id, part)];
-    case 'voided':
-      return reader.discarded(part.messageId);
-    case 'notice':
-      return noticeOf(part.notice, reader);
   }
 };
 

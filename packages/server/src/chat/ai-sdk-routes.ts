@@ -6,7 +6,7 @@ import {
   verdictsOfUiMessages,
 } from '../ai-sdk/input-of-ui-messages.js';
 import { uiMessageChunks } from '../ai-sdk/to-ui-message-stream.js';
-import { fieldOf, notBlank } from '../inbound.js';
+import { fieldOf, notBlank, type PartOptions } from '../inbound.js';
 import { uiMessageStreamHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from './continuing.js';
 import { notFound } from './guard.js';
@@ -19,8 +19,8 @@ export const aiSdkRoutes =
   (path: string, target: 6 | 7): ChatProtocol =>
   ({ approvals, masks, parts }) => {
     const formatFor =
-      (visit: Visit) =>
-      (client: Client, answered?: readonly string[]): StreamFormat => ({
+      (visit: Visit): FormatFor =>
+      (client, answered) => ({
         headers: uiMessageStreamHeaders,
         encode$: uiMessageChunks({
           target,
@@ -31,50 +31,19 @@ export const aiSdkRoutes =
         last: '[DONE]',
         isRest: answered !== undefined,
       });
-    const asked$ = (visit: Visit): Observable<Response> =>
-      visit.body$.pipe(
-        concatMap((body) => {
-          const { chat } = visit;
-          const verdicts = verdictsOfUiMessages(body);
-          if (verdicts.length > 0) {
-            const { id, messageId } = answerOfUiMessages(body);
-            return decidedStream$(chat(id), verdicts, (answered) =>
-              formatFor(visit)({ messageId }, answered),
-            );
-          }
-          const { input, chatId, ...client } = inputOfUiMessages(body, parts);
-          const { start$, stream$ } = chat(chatId);
-          return start$({ input, ...placeOfUiMessages(body) }).pipe(
-            concatMap((callId) => stream$(callId, formatFor(visit)(client))),
-          );
-        }),
-      );
-    const joined$ = (visit: Visit): Observable<Response> => {
-      const { id = '' } = visit.ids;
-      const joined = visit.chat(id);
-      const at = new URL(visit.request.url).searchParams.get('at');
-      const seen = lastSeen(visit.request)?.callId;
-      const callId$ =
-        seen === undefined
-          ? joined.history$(at ?? undefined).pipe(map(({ running }) => running))
-          : visit.chatOf$(seen).pipe(
-              map((owner) => {
-                if (owner.id !== id) throw notFound();
-                return seen;
-              }),
-            );
-      return callId$.pipe(
-        concatMap((callId) =>
-          callId === undefined
-            ? of(new Response(null, { status: 204 }))
-            : joining$(joined, callId, formatFor(visit)),
-        ),
-      );
-    };
     const chat = `${path}/chat`;
     return [
-      { method: 'POST', path: chat, answer$: asked$ },
-      { method: 'GET', path: `${chat}/:id/stream`, answer$: joined$ },
+      {
+        method: 'POST',
+        path: chat,
+        answer$: (visit) =>
+          visit.body$.pipe(concatMap((body) => asked$(visit, formatFor(visit), body, parts))),
+      },
+      {
+        method: 'GET',
+        path: `${chat}/:id/stream`,
+        answer$: (visit) => joined$(visit, formatFor(visit)),
+      },
       {
         method: 'POST',
         path: `${chat}/:id/stop`,
@@ -94,3 +63,50 @@ export const aiSdkRoutes =
       },
     ];
   };
+
+/** The format of a stream for a client, which may have answered approvals. */
+type FormatFor = (client: Client, answered?: readonly string[]) => StreamFormat;
+
+const asked$ = (
+  { chat }: Visit,
+  formatFor: FormatFor,
+  body: unknown,
+  parts: PartOptions,
+): Observable<Response> => {
+  const verdicts = verdictsOfUiMessages(body);
+  if (verdicts.length > 0) {
+    const { id, messageId } = answerOfUiMessages(body);
+    return decidedStream$(chat(id), verdicts, (answered) => formatFor({ messageId }, answered));
+  }
+  const { input, chatId, ...client } = inputOfUiMessages(body, parts);
+  const { start$, stream$ } = chat(chatId);
+  return start$({ input, ...placeOfUiMessages(body) }).pipe(
+    concatMap((callId) => stream$(callId, formatFor(client))),
+  );
+};
+
+/** Streams the call that the client has read, or the one that runs. */
+const joined$ = (
+  { chat, chatOf$, ids: { id = '' }, request }: Visit,
+  formatFor: FormatFor,
+): Observable<Response> => {
+  const joined = chat(id);
+  const at = new URL(request.url).searchParams.get('at');
+  const seen = lastSeen(request)?.callId;
+  const callId$ =
+    seen === undefined
+      ? joined.history$(at ?? undefined).pipe(map(({ running }) => running))
+      : chatOf$(seen).pipe(
+          map((owner) => {
+            if (owner.id !== id) throw notFound();
+            return seen;
+          }),
+        );
+  return callId$.pipe(
+    concatMap((callId) =>
+      callId === undefined
+        ? of(new Response(null, { status: 204 }))
+        : joining$(joined, callId, formatFor),
+    ),
+  );
+};

@@ -104,15 +104,10 @@ export const firstWords = (text: string): string => {
 
 const untitled = 'New conversation';
 
-export const createCollection = ({
-  store,
-  runs,
-  existing$,
-  shown$,
-  forget,
-  inTurn$,
-  title,
-}: CollectionOptions): Collection & { readonly titles: Titles } => {
+export const createCollection = (
+  options: CollectionOptions,
+): Collection & { readonly titles: Titles } => {
+  const { runs, existing$, inTurn$ } = options;
   const changed$ = new Subject<string>();
   const removed$ = new Subject<string>();
   const saved$ = (session: KeptSession): Observable<never> =>
@@ -124,27 +119,15 @@ export const createCollection = ({
     );
   const removal$ = (sessionId: string): Observable<never> =>
     concat(
-      existing$(sessionId).pipe(concatMap((session) => session.close$())),
-      callsRemoved$(store.calls, sessionId),
-      store.sessions.remove$(sessionId).pipe(ignoreElements()),
+      removedFromStore$(options, sessionId),
       defer(() => {
-        forget(sessionId);
+        options.forget(sessionId);
         removed$.next(sessionId);
         return EMPTY;
       }),
     );
   return {
-    list$: (prefix, query) =>
-      defer(() => store.sessions.find$({ prefix, ...query })).pipe(
-        take(1),
-        map((found) =>
-          [...unsavedIn(runs, prefix, query), ...found].map(({ id, title: name, savedAt }) => ({
-            id: id.slice(prefix.length),
-            title: name ?? untitled,
-            updatedAt: savedAt,
-          })),
-        ),
-      ),
+    list$: (prefix, query) => defer(() => listed$(options, prefix, query)),
     rename$: (sessionId, name) =>
       inTurn$(sessionId, () =>
         existing$(sessionId).pipe(
@@ -159,15 +142,7 @@ export const createCollection = ({
       inTurn$(sessionId, () =>
         existing$(sessionId).pipe(
           throwIfEmpty(notFound),
-          concatMap((session) =>
-            concat(
-              tree$(session).pipe(
-                concatMap((tree) => session.memory.moveHead$?.(newestBelow(tree, at)) ?? EMPTY),
-                ignoreElements(),
-              ),
-              saved$(session),
-            ),
-          ),
+          concatMap((session) => concat(movedHead$(session, at), saved$(session))),
         ),
       ),
     remove$: (sessionId) =>
@@ -181,44 +156,52 @@ export const createCollection = ({
       inTurn$(sessionId, () =>
         runs.ofSession(sessionId).length > 0 ? EMPTY : removal$(sessionId),
       ),
-    changes$: (sessionId) =>
-      merge(
-        merge(changed$, runs.changed$).pipe(
-          filter((id) => id === sessionId),
-          startWith(sessionId),
-          switchMap(() => changeOf$(sessionId, shown$, existing$)),
-        ),
-        removed$.pipe(
-          filter((id) => id === sessionId),
-          map(() => ({ deleted: true }) as const),
-        ),
-      ).pipe(
-        distinctUntilChanged((one, other) => JSON.stringify(one) === JSON.stringify(other)),
-        takeWhile((change) => !('deleted' in change), true),
-      ),
-    titles: {
-      begun: (session, question) => {
-        if (session.version !== undefined || session.title !== undefined) return;
-        const words = question === undefined ? '' : firstWords(textOf({ content: question }));
-        if (words !== '') session.rename(words);
-      },
-      answered$: (session) =>
-        title === undefined
-          ? EMPTY
-          : tree$(session).pipe(
-              concatMap((tree) => {
-                const given = title(pathTo(tree));
-                return typeof given === 'string' ? of(given) : from(given);
-              }),
-              take(1),
-              concatMap((name) => {
-                session.rename(firstWords(name));
-                return saved$(session);
-              }),
-            ),
-    },
+    changes$: (sessionId) => changes$(options, sessionId, changed$, removed$),
+    titles: createTitles(options.title, saved$),
   };
 };
+
+const createTitles = (
+   
+  title: TitleOf | undefined,
+  saved$: (session: KeptSession) => Observable<never>,
+): Titles => ({
+  begun: (session, question) => {
+    if (session.version !== undefined || session.title !== undefined) return;
+    const words = question === undefined ? '' : firstWords(textOf({ content: question }));
+    if (words !== '') session.rename(words);
+  },
+  answered$: (session) =>
+    title === undefined
+      ? EMPTY
+      : tree$(session).pipe(
+          concatMap((tree) => {
+            const given = title(pathTo(tree));
+            return typeof given === 'string' ? of(given) : from(given);
+          }),
+          take(1),
+          concatMap((name) => {
+            session.rename(firstWords(name));
+            return saved$(session);
+          }),
+        ),
+});
+
+const listed$ = (
+  { store, runs }: CollectionOptions,
+  prefix: string,
+  query: ListQuery,
+): Observable<readonly ListedChat[]> =>
+  store.sessions.find$({ prefix, ...query }).pipe(
+    take(1),
+    map((found) =>
+      [...unsavedIn(runs, prefix, query), ...found].map(({ id, title, savedAt }) => ({
+        id: id.slice(prefix.length),
+        title: title ?? untitled,
+        updatedAt: savedAt,
+      })),
+    ),
+  );
 
 /** Conversations whose first call runs: the store does not have them yet. */
 const unsavedIn = (runs: Runs, prefix: string, query: ListQuery): readonly SessionSummary[] => {
@@ -233,6 +216,23 @@ const unsavedIn = (runs: Runs, prefix: string, query: ListQuery): readonly Sessi
   }
   return [...found.values()].reverse();
 };
+
+const movedHead$ = (session: KeptSession, at: string): Observable<never> =>
+  tree$(session).pipe(
+    concatMap((tree) => session.memory.moveHead$?.(newestBelow(tree, at)) ?? EMPTY),
+    ignoreElements(),
+  );
+
+/** Removes a session, with all that the store has of it. */
+const removedFromStore$ = (
+  { store, existing$ }: CollectionOptions,
+  sessionId: string,
+): Observable<never> =>
+  concat(
+    existing$(sessionId).pipe(concatMap((session) => session.close$())),
+    callsRemoved$(store.calls, sessionId),
+    store.sessions.remove$(sessionId).pipe(ignoreElements()),
+  );
 
 /** Removes the calls of a session. Errors with `conflict` if another process runs one. */
 const callsRemoved$ = ({ driver }: CallStore, sessionId: string): Observable<never> =>
@@ -260,6 +260,27 @@ const ended$ = (runs: Runs, sessionId: string): Observable<never> => {
   runs.stop(sessionId);
   return concat(...open.map(({ over$ }) => over$.pipe(ignoreElements())));
 };
+
+const changes$ = (
+  { runs, shown$, existing$ }: CollectionOptions,
+  sessionId: string,
+  changed$: Observable<string>,
+  removed$: Observable<string>,
+): Observable<ChatChange> =>
+  merge(
+    merge(changed$, runs.changed$).pipe(
+      filter((id) => id === sessionId),
+      startWith(sessionId),
+      switchMap(() => changeOf$(sessionId, shown$, existing$)),
+    ),
+    removed$.pipe(
+      filter((id) => id === sessionId),
+      map(() => ({ deleted: true }) as const),
+    ),
+  ).pipe(
+    distinctUntilChanged((one, other) => JSON.stringify(one) === JSON.stringify(other)),
+    takeWhile((change) => !('deleted' in change), true),
+  );
 
 const changeOf$ = (
   sessionId: string,

@@ -90,18 +90,10 @@ const isContent = (part: unknown): part is ContentBlock =>
 
 export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) => void): Runs => {
   const runs = new Map<string, OpenRun>();
+  const changed$ = new Subject<string>();
   const all = (): readonly OpenRun[] => [...runs.values()];
   const ofSession = (sessionId: string): readonly OpenRun[] =>
     all().filter(({ session }) => session.id === sessionId);
-  const see = (run: OpenRun, event: AgentEvent): void => {
-    run.tail.push(event);
-    if (isEvent(event, 'approvalRequested')) run.asked.add(`${event.callId}/${event.toolCall.id}`);
-    if (isEvent(event, 'approvalDecided')) run.asked.delete(`${event.callId}/${event.toolCall.id}`);
-    if (event.callId !== run.callId) return;
-    if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
-    if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
-  };
-  const changed$ = new Subject<string>();
   const end = (run: OpenRun): void => {
     run.hasEnded = true;
     run.tail.end();
@@ -109,18 +101,6 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     run.over$.next();
     run.over$.complete();
     changed$.next(run.session.id);
-  };
-  const leave = (run: OpenRun, how: 'ended' | 'cancelled'): void => {
-    run.readers -= 1;
-    if (run.readers > 0 || run.hasEnded || how === 'ended' || onDisconnect === 'continue') return;
-    // Its client may have been asked, and comes back with the answer.
-    if (run.asked.size > 0) return;
-    if (onDisconnect === 'interrupt') {
-      run.session.interrupt('The client disconnected.', run.callId);
-    } else {
-      onAbort(run);
-      run.stop$.next();
-    }
   };
   return {
     get size() {
@@ -132,21 +112,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     all,
     see,
     end,
-    begin: (callId, session, { input = '', after, replaces } = {}, stop$ = new Subject()) => {
-      const run: OpenRun = {
-        callId,
-        session,
-        after,
-        replaces,
-        question: questionOf(callId, input),
-        tail: createTail(),
-        stop$,
-        over$: new AsyncSubject(),
-        failure: undefined,
-        hasEnded: false,
-        asked: new Set(),
-        readers: 0,
-      };
+    begin: (callId, session, given = {}, stop$ = new Subject()) => {
+      const run = newRun(callId, session, given, stop$);
       runs.set(callId, run);
       changed$.next(session.id);
       return run;
@@ -166,7 +133,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
       if (run?.session.id !== sessionId) return noop;
       run.readers += 1;
       return once((how) => {
-        leave(run, how);
+        run.readers -= 1;
+        if (how === 'cancelled' && run.readers === 0) leftAlone(run, onDisconnect, onAbort);
       });
     },
     stop: (sessionId, only) =>
@@ -176,4 +144,49 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
         .filter(({ callId }) => only === undefined || callId === only)
         .filter(({ session, callId }) => session.interrupt(undefined, callId)).length,
   };
+};
+
+const newRun = (
+  callId: string,
+  session: KeptSession,
+  { input = '', after, replaces }: BegunRun,
+  stop$: Subject<void>,
+): OpenRun => ({
+  callId,
+  session,
+  after,
+  replaces,
+  question: questionOf(callId, input),
+  tail: createTail(),
+  stop$,
+  over$: new AsyncSubject(),
+  failure: undefined,
+  hasEnded: false,
+  asked: new Set(),
+  readers: 0,
+});
+
+const see = (run: OpenRun, event: AgentEvent): void => {
+  run.tail.push(event);
+  if (isEvent(event, 'approvalRequested')) run.asked.add(`${event.callId}/${event.toolCall.id}`);
+  if (isEvent(event, 'approvalDecided')) run.asked.delete(`${event.callId}/${event.toolCall.id}`);
+  if (event.callId !== run.callId) return;
+  if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
+  if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
+};
+
+/** Ends a call whose last reader has gone, if the server is to. */
+const leftAlone = (
+  run: OpenRun,
+  onDisconnect: OnDisconnect,
+  onAbort: (run: OpenRun) => void,
+): void => {
+  // Its client may have been asked, and comes back with the answer.
+  if (run.hasEnded || run.asked.size > 0) return;
+  if (onDisconnect === 'interrupt') {
+    run.session.interrupt('The client disconnected.', run.callId);
+  } else if (onDisconnect === 'abort') {
+    onAbort(run);
+    run.stop$.next();
+  }
 };

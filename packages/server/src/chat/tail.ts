@@ -31,50 +31,18 @@ const mostAhead = 64;
 
 export const createTail = (): Tail => {
   const changed$ = new Subject<void>();
-  let events: AgentEvent[] = [];
-  /** The number of events before these, and the `seq` of the last one of them. */
-  let omitted = 0;
-  let omittedSeq = 0;
-  /** The number of durable events, and the `seq` of the last one. */
-  let durable = 0;
-  let durableSeq = 0;
+  const kept = createKept();
+  const durability = createDurability(kept);
   let hasEnded = false;
-  /** The message of the last durable event, if it is a delta. */
-  let known: string | undefined;
-  const at = (index: number): AgentEvent | undefined => events[index - omitted];
-  const total = (): number => omitted + events.length;
-  const isShown = (index: number): boolean => {
-    const event = at(index);
-    if (event === undefined) return false;
-    if (index < durable) return true;
-    return messageIn(event) === known && known !== undefined && event.seq <= durableSeq + mostAhead;
-  };
-  const settle = (): void => {
-    if (omittedSeq <= durableSeq) durable = Math.max(durable, omitted);
-    for (
-      let event = at(durable);
-      event !== undefined && event.seq <= durableSeq;
-      event = at(durable)
-    ) {
-      durable += 1;
-      known = messageIn(event);
-    }
-  };
   return {
     push: (event) => {
-      if (total() === 0) omittedSeq = event.seq - 1;
-      events.push(event);
-      settle();
-      if (events.length > 2 * mostKept) {
-        omittedSeq = events[mostKept - 1]?.seq ?? omittedSeq;
-        omitted += mostKept;
-        events = events.slice(mostKept);
-      }
+      kept.push(event);
+      durability.update();
+      kept.trim();
       changed$.next();
     },
     written: (seq) => {
-      durableSeq = seq;
-      settle();
+      durability.update(seq);
       changed$.next();
     },
     end: () => {
@@ -82,30 +50,90 @@ export const createTail = (): Tail => {
       changed$.next();
     },
     get begin() {
-      return omitted === 0 ? omittedSeq : undefined;
+      return kept.omitted === 0 ? kept.omittedSeq : undefined;
     },
-    has: (afterSeq) => omittedSeq <= afterSeq,
+    has: (afterSeq) => kept.omittedSeq <= afterSeq,
     follow$: (afterSeq, demand = openDemand) =>
       new Observable((subscriber) => {
-        const first = events.findIndex(({ seq }) => seq > afterSeq);
-        let next = first === -1 ? total() : omitted + first;
+        let next = kept.positionAfter(afterSeq);
         let isPassing = false;
         const pass = (): void => {
           if (isPassing) return;
           isPassing = true;
-          while (demand.isOpen && !subscriber.closed && isShown(next)) {
-            const event = at(next);
+          while (demand.isOpen && !subscriber.closed && durability.isShown(next)) {
+            const event = kept.at(next);
             next += 1;
             if (event !== undefined) subscriber.next(event);
           }
           isPassing = false;
-          if (next < omitted || (hasEnded && !isShown(next))) subscriber.complete();
+          const isOver = hasEnded && !durability.isShown(next);
+          if (next < kept.omitted || isOver) subscriber.complete();
         };
         return merge(demand.open$, changed$).subscribe({
           next: pass,
           error: (error: unknown) => subscriber.error(error),
         });
       }),
+  };
+};
+
+/** The latest events by their position, which counts all events. */
+const createKept = () => {
+  let events: AgentEvent[] = [];
+  /** The number of events before these, and the `seq` of the last one of them. */
+  let omitted = 0;
+  let omittedSeq = 0;
+  const total = (): number => omitted + events.length;
+  return {
+    get omitted() {
+      return omitted;
+    },
+    get omittedSeq() {
+      return omittedSeq;
+    },
+    at: (position: number): AgentEvent | undefined => events[position - omitted],
+    positionAfter: (afterSeq: number): number => {
+      const first = events.findIndex(({ seq }) => seq > afterSeq);
+      return first === -1 ? total() : omitted + first;
+    },
+    push: (event: AgentEvent): void => {
+      if (total() === 0) omittedSeq = event.seq - 1;
+      events.push(event);
+    },
+    trim: (): void => {
+      if (events.length <= 2 * mostKept) return;
+      omittedSeq = events[mostKept - 1]?.seq ?? omittedSeq;
+      omitted += mostKept;
+      events = events.slice(mostKept);
+    },
+  };
+};
+
+/** Which of the events may be shown. */
+const createDurability = (kept: ReturnType<typeof createKept>) => {
+  /** The number of durable events, and the `seq` of the last one. */
+  let durable = 0;
+  let durableSeq = 0;
+  /** The message of the last durable event, if it is a delta. */
+  let known: string | undefined;
+  return {
+    isShown: (position: number): boolean => {
+      const event = kept.at(position);
+      if (event === undefined) return false;
+      if (position < durable) return true;
+      const isOfKnown = known !== undefined && messageIn(event) === known;
+      return isOfKnown && event.seq <= durableSeq + mostAhead;
+    },
+    update: (seq = durableSeq): void => {
+      durableSeq = seq;
+      if (kept.omittedSeq <= durableSeq) durable = Math.max(durable, kept.omitted);
+      let event = kept.at(durable);
+      while (event !== undefined && event.seq <= durableSeq) {
+        durable += 1;
+        known = messageIn(event);
+        event = kept.at(durable);
+      }
+    },
   };
 };
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { type Agent, MillraceError } from '@millrace/core';
-import { checkOptions, isDelay, isText, type Rule } from '@millrace/core/values';
+import { checkOptions, defined, isDelay, isText, type Rule } from '@millrace/core/values';
 import {
   AsyncSubject,
   concat,
@@ -12,6 +12,7 @@ import {
   Observable,
   race,
   ReplaySubject,
+  type Subject,
   Subscription,
   tap,
   timer,
@@ -73,30 +74,12 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
           chats?.respond(request) ?? Promise.resolve(new Response(null, { status: 503 })),
       }),
     );
-    let isClosing = false;
     const drained$ = new ReplaySubject<void>(1);
-    http.on('request', (_request, response) => {
-      response.once('close', () => {
-        if (isClosing) setImmediate(() => http.closeIdleConnections());
-      });
-    });
-    const close$ = defer(() => {
-      isClosing = true;
-      const closed$ = new AsyncSubject<void>();
-      http.close(() => {
-        closed$.next();
-        closed$.complete();
-      });
-      return concat(
-        chats?.close$(closeMs === undefined ? {} : { timeoutMs: closeMs }) ?? EMPTY,
-        defer(() => {
-          drained$.next();
-          return EMPTY;
-        }),
-        // The responses of calls that were cut are still being written.
-        race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
-      );
-    }).pipe(
+    const close$ = closed$(
+      http,
+      () => chats?.close$(defined({ timeoutMs: closeMs })),
+      drained$,
+    ).pipe(
       tap({
         error: (error: unknown) => {
           subscriber.error(error);
@@ -106,14 +89,8 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
         },
       }),
     );
-    const closing = new Subscription();
-    const close = (): void => {
-      closing.add(close$.subscribe({ error: noop }));
-    };
-    signals.forEach((signal) => process.once(signal, close));
+    subscriber.add(onSignals(signals, close$));
     subscriber.add(() => {
-      signals.forEach((signal) => process.off(signal, close));
-      closing.unsubscribe();
       http.close();
       http.closeAllConnections();
       chats?.close$({ timeoutMs: 0 }).subscribe({ error: noop });
@@ -132,6 +109,50 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       subscriber.next({ url: `http://${name}:${at}`, port: at, close$ });
     });
   });
+};
+
+/** Closes a server once its calls are drained, and completes once its responses have been written. */
+const closed$ = (
+  http: Server,
+  drain: () => Observable<never> | undefined,
+  drained$: Subject<void>,
+): Observable<never> => {
+  let isClosing = false;
+  http.on('request', (_request, response) => {
+    response.once('close', () => {
+      if (isClosing) setImmediate(() => http.closeIdleConnections());
+    });
+  });
+  return defer(() => {
+    isClosing = true;
+    const closed$ = new AsyncSubject<void>();
+    http.close(() => {
+      closed$.next();
+      closed$.complete();
+    });
+    return concat(
+      drain() ?? EMPTY,
+      defer(() => {
+        drained$.next();
+        return EMPTY;
+      }),
+      // The responses of calls that were cut are still being written.
+      race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
+    );
+  });
+};
+
+/** Closes the server at the first of the signals. Unsubscribing stops that. */
+const onSignals = (signals: readonly NodeJS.Signals[], close$: Observable<never>): Subscription => {
+  const closing = new Subscription();
+  const close = (): void => {
+    closing.add(close$.subscribe({ error: noop }));
+  };
+  signals.forEach((signal) => process.once(signal, close));
+  closing.add(() => {
+    signals.forEach((signal) => process.off(signal, close));
+  });
+  return closing;
 };
 
 const lastWordsMs = 1_000;

@@ -69,43 +69,13 @@ export const answerSocket$ = (
         }),
       );
     });
-  const answers$ = (frame$: Observable<ClientFrame>): Observable<never> =>
-    defer(() => {
-      const open = new Set<string>();
-      let refusals = 0;
-      const refused$ = (requestId: string, errorText: string): Observable<never> => {
-        // A client that does not read is not owed any number of answers.
-        if (refusals >= maxRequests) throw new Violation(1008, 'Too many requests.');
-        refusals += 1;
-        return send$({ type: 'error', requestId, errorText }).pipe(
-          finalize(() => {
-            refusals -= 1;
-          }),
-        );
-      };
-      return frame$.pipe(
-        mergeMap((frame) => {
-          const { type, requestId } = frame;
-          if (type === 'abort') return EMPTY;
-          if (open.has(requestId)) throw new Violation(1008, "The 'requestId' is already in use.");
-          if (type === 'malformed') return refused$(requestId, frame.errorText);
-          if (open.size >= maxRequests) {
-            return refused$(requestId, 'Too many requests at the same time.');
-          }
-          open.add(requestId);
-          const aborted$ = frame$.pipe(filter((it) => isAbortOf(it, requestId)));
-          return answer$(frame).pipe(
-            takeUntil(aborted$),
-            finalize(() => open.delete(requestId)),
-          );
-        }),
-      );
-    });
+  const refuse$ = (requestId: string, errorText: string): Observable<never> =>
+    send$({ type: 'error', requestId, errorText });
   return socket.message$.pipe(
     map(frameOf),
     connect((frame$) =>
       concat(
-        answers$(frame$.pipe(takeUntil(closing$))),
+        answers$(frame$.pipe(takeUntil(closing$)), answer$, refuse$, maxRequests),
         closed$(socket, 1001, 'The server is closing.'),
       ).pipe(takeUntil(frame$.pipe(ignoreElements(), endWith(true)))),
     ),
@@ -116,6 +86,45 @@ export const answerSocket$ = (
     ),
   );
 };
+
+/** Answers the requests among the frames. Several are answered at the same time. */
+const answers$ = (
+  frame$: Observable<ClientFrame>,
+  answer$: (frame: AskingFrame) => Observable<never>,
+  refuse$: (requestId: string, errorText: string) => Observable<never>,
+  maxRequests: number,
+): Observable<never> =>
+  defer(() => {
+    const open = new Set<string>();
+    let refusals = 0;
+    const refused$ = (requestId: string, errorText: string): Observable<never> => {
+      // A client that does not read is not owed any number of answers.
+      if (refusals >= maxRequests) throw new Violation(1008, 'Too many requests.');
+      refusals += 1;
+      return refuse$(requestId, errorText).pipe(
+        finalize(() => {
+          refusals -= 1;
+        }),
+      );
+    };
+    return frame$.pipe(
+      mergeMap((frame) => {
+        const { type, requestId } = frame;
+        if (type === 'abort') return EMPTY;
+        if (open.has(requestId)) throw new Violation(1008, "The 'requestId' is already in use.");
+        if (type === 'malformed') return refused$(requestId, frame.errorText);
+        if (open.size >= maxRequests) {
+          return refused$(requestId, 'Too many requests at the same time.');
+        }
+        open.add(requestId);
+        const aborted$ = frame$.pipe(filter((it) => isAbortOf(it, requestId)));
+        return answer$(frame).pipe(
+          takeUntil(aborted$),
+          finalize(() => open.delete(requestId)),
+        );
+      }),
+    );
+  });
 
 type ServerFrame =
   | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
