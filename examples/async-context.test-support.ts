@@ -36,7 +36,7 @@ const around: Layer = {
   // Outside of sessions and their queues.
   priority: 20,
   call:
-    ({ call }) =>
+    ({ info: call }) =>
     (next) =>
     (it) =>
       within(callOfLayer, call.metadata['userId'] ?? it.input.map(textOf).join(), () => next(it)),
@@ -252,7 +252,7 @@ const partsOf = (see: See, use: readonly Layer[], isCut: boolean): Parts => {
       seeing('postActing', 'step'),
       seeing('postCall'),
       {
-        ...insertBefore(reasoning, ({ call }) =>
+        ...insertBefore(reasoning, ({ info: call }) =>
           phase((run) => {
             see('phase', whoOf(call), 'between');
             return run;

@@ -9,7 +9,9 @@ import { type Callable, type OutputOf, toCallable, type View } from './call/call
 import { type MillraceError, misuse, toMillraceError } from './values/errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Input } from './seams/input.js';
-import { type Layer, readUse, turnThrough, type Use } from './seams/layer.js';
+import type { Layer, Use } from './seams/layer.js';
+import { readUse } from './seams/read-use.js';
+import { turnThrough } from './seams/through.js';
 import type { LimitOptions } from './flow/deadline.js';
 import type { Model } from './models/model.js';
 import { defined, isText, listOf, type Rule } from './values/options.js';

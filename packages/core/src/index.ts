@@ -40,7 +40,7 @@ export {
 export { wrapAgent } from './operators/wrap-agent.js';
 export { bounded, coalesceMap, sampleDeltas } from './operators/bounded.js';
 export { fromReadableStream, toReadableStream } from './operators/readable-stream.js';
-export type { Layer, LayerContext, OutputLayer, Use } from './seams/layer.js';
+export type { Layer, Context, OutputLayer, Use } from './seams/layer.js';
 export { conversation, history } from './memories/conversation.js';
 export { strictHistory } from './memories/repair.js';
 export type { Cell, Perform, Step, StepForm, ToolStepResult } from './step.js';

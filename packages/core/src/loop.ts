@@ -1,8 +1,7 @@
 import { EMPTY, expand, filter, type OperatorFunction, pipe } from 'rxjs';
 import { made$ } from './flow/contained.js';
-import type { Call } from './seams/call.js';
-import type { Context } from './seams/context.js';
-import type { PhaseFactory } from './seams/phase.js';
+import type { LoopCall } from './seams/call.js';
+import type { Context, PhaseFactory } from './seams/layer.js';
 import { deadline } from './flow/deadline.js';
 import { MillraceError } from './values/errors.js';
 import { checkedPhase } from './phases/phase-list.js';
@@ -12,12 +11,12 @@ import { cell } from './step.js';
 
 export const loop = (
   context: Context,
-  call: Call,
+  call: LoopCall,
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
   const latest = context.local(progress);
   const phases = turn.map((create) => checkedPhase(create, context, call));
-  const { iterationMs } = context.limits.timeouts;
+  const { iterationMs } = call.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.local(turns));

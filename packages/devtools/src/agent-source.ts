@@ -74,7 +74,7 @@ export const createAgentSource = ({
     const layers = inspecting({
       hub,
       clockOf: ({ scheduler }) => clocks.get(scheduler),
-      begin: ({ call: { rootId } }, call) => {
+      begin: ({ info: { rootId } }, call) => {
         live.set(rootId, call);
         const why = forks.begin(rootId, wrapped, call);
         hub

@@ -1,7 +1,7 @@
 import {
   type EventOf,
   type Layer,
-  type LayerContext,
+  type Context,
   type Model,
   onCall,
   type Perform,
@@ -36,9 +36,9 @@ export interface Inspected {
 export interface Inspecting {
   readonly hub: Hub;
   /** The clock that a call runs by, if it can stand still. */
-  readonly clockOf: (context: LayerContext) => Clock | undefined;
+  readonly clockOf: (context: Context) => Clock | undefined;
   /** Called as a root call begins; the returned function at its end. */
-  readonly begin: (context: LayerContext, call: Inspected) => () => void;
+  readonly begin: (context: Context, call: Inspected) => () => void;
 }
 
 /** Outside of all other layers and interceptors, or within all. */
@@ -48,8 +48,8 @@ const innermost = 1_000_000_000;
 /** The layers of inspected calls: they note what no event shows, and hold events at breakpoints. */
 export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[] => {
   const calls = new Map<string, Noted>();
-  const noted = (context: LayerContext): Noted => {
-    const { rootId, callId } = context.call;
+  const noted = (context: Context): Noted => {
+    const { rootId, callId } = context.info;
     const known =
       calls.get(callId) ??
       createNoted(context, (mark) => {
@@ -64,7 +64,7 @@ export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[
     priority: outermost,
     inherit: true,
     open: (context) => {
-      const { call, layers, interruption } = context;
+      const { info: call, layers, interruption } = context;
       const { callId, rootId, parentId } = call;
       const end =
         parentId === undefined
@@ -124,7 +124,7 @@ const name = 'devtools';
 
 /** The marks of one call. */
 interface Noted {
-  readonly context: LayerContext;
+  readonly context: Context;
   readonly mark: (mark: Unplaced) => void;
   /** An event comes to its interceptors, or from them. */
   readonly enter: (event: HoldableEvent) => void;
@@ -148,8 +148,8 @@ const isSameEvent = (one: HoldableEvent, other: HoldableEvent): boolean =>
 
 type Passage = Extract<Unplaced, { readonly mark: 'interceptors' }>;
 
-const createNoted = (context: LayerContext, add: (mark: Mark) => void): Noted => {
-  const { call, layers, scheduler } = context;
+const createNoted = (context: Context, add: (mark: Mark) => void): Noted => {
+  const { info: call, layers, scheduler } = context;
   const { callId } = call;
   const open = new Map<string, { readonly passage: Passage; readonly event: HoldableEvent }>();
   let count = 0;
@@ -270,11 +270,7 @@ const watching = <T, Level>(
   );
 
 /** Marks the subscriptions to a model, and when their consumers stop them. */
-const markingRequests = (
-  model: Model,
-  { demand }: LayerContext,
-  { mark, nextId }: Noted,
-): Model => ({
+const markingRequests = (model: Model, { demand }: Context, { mark, nextId }: Noted): Model => ({
   ...model,
   stream$: (request, context) =>
     defer(() => {

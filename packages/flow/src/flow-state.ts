@@ -26,7 +26,7 @@ export const createReporters = (): {
     layer: {
       name: 'flowState',
       call:
-        ({ call, hooks, whenOver }) =>
+        ({ info: call, hooks, whenOver }) =>
         (next) =>
         (asked) => {
           reporters.set(call.callId, (state, patches) => {

@@ -1,8 +1,8 @@
 import {
+  type CallInfo,
   type Embedder,
   type EventOf,
   type Layer,
-  type LayerContext,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -74,9 +74,9 @@ export interface CacheResponsesOptions {
    * Who shares answers: calls of the same scope. `undefined` turns the cache off for a call. Default: the agent and
    * `metadata.userId`; a call without a user is not cached, and emits a `warning`.
    */
-  readonly scope?: ((call: LayerContext['call']) => string | undefined) | undefined;
+  readonly scope?: ((call: CallInfo) => string | undefined) | undefined;
   /** Which requests may be cached. Default: `isCacheable`. */
-  readonly when?: ((request: ModelRequest, call: LayerContext['call']) => boolean) | undefined;
+  readonly when?: ((request: ModelRequest, call: CallInfo) => boolean) | undefined;
   /** Also answers questions that mean the same, if the rest of the request is the same and declares no tools. Default: off. */
   readonly meaning?: MeaningOptions | undefined;
   /** How long the store and the embedder may take before the model is asked, in milliseconds. Default: 2,000. */
@@ -168,7 +168,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
     name: 'cacheResponses',
     info: { observes: true },
     model: (context) => {
-      const { call, hooks } = context;
+      const { info: call, hooks } = context;
       const owner = scope === undefined ? userScope(call) : scope(call);
       let isReported = false;
       const warn = (): void => {
@@ -339,7 +339,7 @@ const orWarn = <T>(
     );
 };
 
-const userScope = (call: LayerContext['call']): string | undefined => {
+const userScope = (call: CallInfo): string | undefined => {
   const user = userOf(call);
   return user === undefined ? undefined : JSON.stringify([call.agent, user]);
 };

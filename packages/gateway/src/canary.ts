@@ -1,8 +1,8 @@
 import {
+  type CallInfo,
   fallback,
   isMillraceError,
   type Layer,
-  type LayerContext,
   MillraceError,
   type Model,
 } from '@millrace/core';
@@ -18,7 +18,7 @@ export interface CanaryOptions {
   /** The share of calls that it answers, from 0 to 1. */
   readonly share: number;
   /** The key that stays with one model: calls with the same key get the same model. Default: `metadata.userId`, else the session, else each call. */
-  readonly by?: ((call: LayerContext['call']) => string | undefined) | undefined;
+  readonly by?: ((call: CallInfo) => string | undefined) | undefined;
   /** The name of the experiment: canaries of different names choose independently. Default: `canary`. */
   readonly name?: string | undefined;
 }
@@ -42,7 +42,7 @@ export const canary = (options: CanaryOptions): Layer => {
     // A router chooses what stands for the agent's own model here.
     priority: 990,
     position: () => `canary/${name}`,
-    choose$: ({ call }) => {
+    choose$: ({ info: call }) => {
       const key = by(call) ?? call.callId;
       const isCandidate = shareOf(`${name} ${key}`) < share;
       return of(
@@ -82,7 +82,7 @@ const passing = (cause: unknown): MillraceError => {
     : new MillraceError(cause.code, cause.message, { cause, retryable: true });
 };
 
-const userOrSession = (call: LayerContext['call']): string | undefined => {
+const userOrSession = (call: CallInfo): string | undefined => {
   const user = userOf(call);
   if (user !== undefined) return user;
   return 'sessionId' in call && typeof call.sessionId === 'string' ? call.sessionId : undefined;

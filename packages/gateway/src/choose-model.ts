@@ -1,4 +1,5 @@
 import { type Cell, cell, type Layer, type Model, type Perform, type Step } from '@millrace/core';
+import type { LoopCall } from '@millrace/core/call';
 import { type Context, type OpenRun, phase, type PhaseFactory } from '@millrace/core/phases';
 import { isRecord } from '@millrace/core/values';
 import { defer, map, type Observable, of } from 'rxjs';
@@ -18,7 +19,7 @@ export interface Chooser {
   /** The position of the step that chooses. A choice of the same position is made once. */
   readonly position: (run: OpenRun) => string;
   /** Emits one choice and completes. */
-  readonly choose$: (context: Context, run: OpenRun) => Observable<Choice>;
+  readonly choose$: (context: Context, call: LoopCall, run: OpenRun) => Observable<Choice>;
   /** The model of a choice in place of the agent's own; `undefined` keeps that. */
   readonly modelOf: (choice: Choice, own: Model) => Model | undefined;
 }
@@ -58,8 +59,9 @@ interface Chosen {
 
 const choosing =
   ({ name, position, choose$, modelOf }: Chooser, chosen: Cell<Chosen>): PhaseFactory =>
-  (context) => {
-    const { model, local, hooks, perform } = context;
+  (context, call) => {
+    const { model } = call;
+    const { local, hooks, perform } = context;
     const state = local(chosen);
     state.own = model;
     return phase((run) => {
@@ -69,7 +71,7 @@ const choosing =
         kind: name,
         id,
         input: undefined,
-        run: () => choose$(context, run),
+        run: () => choose$(context, call, run),
         cut: ({ reason }) => of<Choice>({ why: reason }),
         form: { isWritten: isChoice },
       }).pipe(

@@ -1,4 +1,4 @@
-import type { LayerContext, Model, ModelChunk } from '@millrace/core';
+import type { CallInfo, Model, ModelChunk } from '@millrace/core';
 import { answerTool, timeouts } from '@millrace/core';
 import { defined, having, longestDelayMs, type Rule } from '@millrace/core/values';
 
@@ -53,5 +53,5 @@ export const hasContent = (chunk: ModelChunk): boolean => {
 };
 
 /** The user of a call. An empty id counts as absent: otherwise, all who are not logged in would share answers. */
-export const userOf = ({ metadata }: LayerContext['call']): string | undefined =>
+export const userOf = ({ metadata }: CallInfo): string | undefined =>
   Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;

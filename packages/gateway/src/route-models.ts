@@ -1,13 +1,15 @@
 import {
+  type CallInfo,
   type Layer,
-  type LayerContext,
+  type Context,
   type Message,
   type Model,
   MillraceError,
   type RequestOptions,
 } from '@millrace/core';
 import { estimateTokens } from '@millrace/core/fitting';
-import type { Context, OpenRun } from '@millrace/core/phases';
+import type { LoopCall } from '@millrace/core/call';
+import type { OpenRun } from '@millrace/core/phases';
 import type { Price } from '@millrace/core/traffic';
 import {
   checkOptions,
@@ -41,7 +43,7 @@ export type RoutedModels = Readonly<Record<string, Model>>;
 
 /** The next request, as a policy sees it. */
 export interface RouteRequest {
-  readonly call: LayerContext['call'];
+  readonly call: CallInfo;
   /** The messages so far. */
   readonly messages: readonly Message[];
   /** The options of the request, with its tools. */
@@ -103,9 +105,9 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
     name: 'routeModels',
     priority: 1_000,
     position: ({ iteration }) => (eachTurn ? `${iteration + 1}/route` : 'route'),
-    choose$: (context, run) => {
+    choose$: (context, call, run) => {
       const available = withoutOpen(models, breaker, context);
-      return route$(by, requestOf(context, run, available)).pipe(
+      return route$(by, requestOf(context, call, run, available)).pipe(
         map((route) => choiceOf(route, models, available)),
         catchError((error: unknown) => {
           const why = error instanceof Error ? error.message : String(error);
@@ -153,11 +155,12 @@ const withoutOpen = (
 };
 
 const requestOf = (
-  { call, request, toolkit }: Context,
+  { info: call }: Context,
+  { request, toolkit }: LoopCall,
   { messages }: OpenRun,
   models: RoutedModels,
 ): RouteRequest => {
-  const tools = toolkit.declarations;
+  const tools = toolkit.current.declarations;
   const options: RequestOptions = tools.length === 0 ? request : { ...request, tools };
   const { system = '', outputSchema } = options;
   const declared = JSON.stringify([

@@ -3,7 +3,7 @@ import {
   cell,
   isMillraceError,
   type Layer,
-  type LayerContext,
+  type Context,
   type MillraceError,
   type Tool,
   restoreAsyncContext,
@@ -101,7 +101,7 @@ const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: 
 /** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */
 const toolsFor$ = (
   servers$: McpLayer['servers$'],
-  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   call: Call,
 ): Observable<readonly Tool[]> =>
   servers$.pipe(

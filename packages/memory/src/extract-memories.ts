@@ -229,9 +229,9 @@ const extractionLayer = (
           input: reply,
           run: () =>
             defer(() => {
-              const scope = scopeOf(context.call);
+              const scope = scopeOf(context.info);
               checkOwner("extractMemories(): 'scope'", scope);
-              const { callId } = context.call;
+              const { callId } = context.info;
               const { messages: sent = call.input } = local(askedMessages);
               const asked = statementsIn(callId, sent);
               const messages = turnMessages(asked, reply, secrets);

@@ -1,6 +1,6 @@
 import {
   type Attributes,
-  type Context,
+  type Context as TraceContext,
   context as contexts,
   createContextKey,
   diag,
@@ -15,7 +15,7 @@ import {
   type CallInfo,
   isMillraceError,
   type Layer,
-  type LayerContext,
+  type Context,
   type Reply,
   type Usage,
 } from '@millrace/core';
@@ -90,7 +90,7 @@ export const traceCalls =
       );
     });
 
-const beginCall = (tracing: Tracing, share: Share, context: LayerContext) => {
+const beginCall = (tracing: Tracing, share: Share, context: Context) => {
   const traced = startCall(tracing, share, context);
   const { span, instruments, redact } = traced;
   const isWatched = span.isRecording() || instruments !== undefined;
@@ -116,8 +116,8 @@ const beginCall = (tracing: Tracing, share: Share, context: LayerContext) => {
   };
 };
 
-const startCall = (tracing: Tracing, share: Share, context: LayerContext): TracedCall => {
-  const { call, scheduler, local, interruption } = context;
+const startCall = (tracing: Tracing, share: Share, context: Context): TracedCall => {
+  const { info: call, scheduler, local, interruption } = context;
   const now = () => scheduler.now();
   const startedAt = now();
   const outer = contexts.active();
@@ -151,7 +151,7 @@ export const startSpan = (
   kind: SpanKind,
   at: number,
   attributes: Attributes,
-  parent: Context,
+  parent: TraceContext,
 ): Span =>
   tracer?.startSpan(name, { kind, startTime: timeOf(at), attributes }, parent) ??
   trace.wrapSpanContext(trace.getSpanContext(parent) ?? INVALID_SPAN_CONTEXT);
@@ -160,10 +160,10 @@ export const startSpan = (
 const endingOf = (
   { parents }: Tracing,
   { span, context: own, instruments, agentName, startedAt, now, queue }: TracedCall,
-  context: LayerContext,
+  context: Context,
 ) => {
   return (attributes: Attributes = {}, errorType?: string): void => {
-    context.local(parents).delete(context.call.callId);
+    context.local(parents).delete(context.info.callId);
     leave(context);
     queue.stop();
     const endedAt = now();
@@ -178,12 +178,12 @@ const endingOf = (
 const parentOf = (
   { parents }: Tracing,
   { isActive, parent }: Share,
-  context: LayerContext,
-  active: Context,
-): Context => {
-  const { call, parentStep = '', local } = context;
-  const { parentId } = call;
-  if (parentId === undefined) return parent(call) ?? active;
+  context: Context,
+  active: TraceContext,
+): TraceContext => {
+  const { info, local } = context;
+  const { parentId, parentStep = '' } = info;
+  if (parentId === undefined) return parent(info) ?? active;
   const key = stepKey(parentId, parentStep);
   if (isActive && active.getValue(withinStep) === key) return active;
   const known = local(parents);
@@ -205,7 +205,7 @@ const attributesOf = ({ rootId, parentId, agent }: CallInfo): Attributes => ({
 
 /** Watches the events of the call itself: sub-agents have spans of their own. */
 const watched$ = (
-  { call, events$, interruption, scheduler }: LayerContext,
+  { info: call, events$, interruption, scheduler }: Context,
   span: Span,
   see: (event: AgentEvent) => void,
 ): Observable<never> =>
@@ -286,7 +286,7 @@ const createQueueTimer = (
   instruments: Instruments | undefined,
   now: () => number,
   attributes: Attributes,
-  context: Context,
+  context: TraceContext,
 ) => {
   let since: number | undefined;
   const record = (why: string, ms: number): void => {

@@ -84,8 +84,8 @@ describe('what it costs', () => {
     const seeing: Layer = {
       ...otel()[0],
       name: 'seeing',
-      open: ({ isInterruptible }) => {
-        seen.push(isInterruptible);
+      open: ({ layers }) => {
+        seen.push(layers.some(({ name }) => name === 'interrupt'));
         return (call$) => call$;
       },
     };

@@ -26,14 +26,14 @@ export const linkCalls =
       kind: 'otel',
       id: current.step,
       input: undefined,
-      run: () => of(originOf(context.call, current.span.spanContext())),
+      run: () => of(originOf(context.info, current.span.spanContext())),
       // Calls that began without the layer are resumed without this step.
       optional: true,
       form: originForm,
     });
     return origin$.pipe(
       defaultIfEmpty(undefined),
-      tap((origin) => link(current.span, context.call, origin)),
+      tap((origin) => link(current.span, context.info, origin)),
       concatMap(() => next(call)),
     );
   };

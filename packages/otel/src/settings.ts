@@ -1,12 +1,13 @@
-import type { Attributes, Context, Span } from '@opentelemetry/api';
+import type { Attributes, Context as TraceContext, Span } from '@opentelemetry/api';
 import {
   type AgentEvent,
   type CallInfo,
   type Cell,
   cell,
   type Layer,
-  type LayerContext,
+  type Context,
 } from '@millrace/core';
+import { lineageOf } from '@millrace/core/call';
 import { identity } from 'rxjs';
 import type { Redact } from './content.js';
 import type { Telemetry } from './instruments.js';
@@ -16,7 +17,7 @@ export interface Settings {
   /** Absent if no content is captured. */
   readonly redact: Redact | undefined;
   readonly attributes: (call: CallInfo) => Attributes | undefined;
-  readonly parent: (call: CallInfo) => Context | undefined;
+  readonly parent: (call: CallInfo) => TraceContext | undefined;
   readonly provider: (model: string) => string | undefined;
 }
 
@@ -26,7 +27,7 @@ export interface Tracing extends Settings {
   /** The traced call; without one, nothing is recorded. */
   readonly traced: Cell<{ current?: TracedCall }>;
   /** The contexts of the calls and tool steps of a family, for the calls that they make. */
-  readonly parents: Cell<Map<string, Context>>;
+  readonly parents: Cell<Map<string, TraceContext>>;
 }
 
 /** The layers of each `otel()`: those of a call find each other here. */
@@ -44,9 +45,9 @@ export interface Share extends Settings, Telemetry {
 export interface TracedCall extends Share {
   readonly span: Span;
   /** Has the span of the call. */
-  readonly context: Context;
+  readonly context: TraceContext;
   /** The context in which the call was subscribed. */
-  readonly outer: Context;
+  readonly outer: TraceContext;
   readonly agentName: string;
   /** The attributes of all spans of the call. */
   readonly shared: Attributes;
@@ -64,20 +65,19 @@ export interface TracedCall extends Share {
 /** The `otel()` of each call of a family. */
 const present = cell('family', () => new Map<string, readonly Tracing[]>());
 
-export const leave = ({ call, local }: LayerContext): void =>
-  void local(present).delete(call.callId);
+export const leave = ({ info, local }: Context): void => void local(present).delete(info.callId);
 
 /**
  * The part of an `otel()` in a call, or `undefined` if it records nothing. Only the outermost one makes spans for a
  * tracer, and metrics for a meter, with the settings of all that share the tracer. Content is strict: an `otel()` of a
  * sub-agent also decides on what those of its callers capture.
  */
-export const shareOf = (own: Tracing, context: LayerContext): Share | undefined => {
+export const shareOf = (own: Tracing, context: Context): Share | undefined => {
   const telemetry = own.telemetry();
   if (telemetry === undefined) return undefined;
-  const { call, lineage, layers, local } = context;
+  const { info, layers, local } = context;
   const all = [...new Set(layers.flatMap((layer) => tracings.get(layer) ?? [])).add(own)];
-  const known = local(present).set(call.callId, all);
+  const known = local(present).set(info.callId, all);
   const order = all.indexOf(own);
   const earlier = all.slice(0, order).flatMap((other) => other.telemetry() ?? []);
   const tracer = earlier.some((other) => other.tracer === telemetry.tracer)
@@ -88,7 +88,7 @@ export const shareOf = (own: Tracing, context: LayerContext): Share | undefined 
     : telemetry.instruments;
   if (tracer === undefined && instruments === undefined) return undefined;
   const reach = (tracing: Tracing): number =>
-    lineage.filter(({ callId }) => known.get(callId)?.includes(tracing)).length;
+    lineageOf(info).filter(({ callId }) => known.get(callId)?.includes(tracing)).length;
   const sharing = all.filter(
     (other) =>
       other === own || (telemetry.tracer && other.telemetry()?.tracer === telemetry.tracer),

@@ -1,11 +1,5 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import {
-  type Layer,
-  type LayerContext,
-  type Perform,
-  type Step,
-  toolResultOf,
-} from '@millrace/core';
+import { type Layer, type Context, type Perform, type Step, toolResultOf } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { defer, finalize, type Observable, tap } from 'rxjs';
 import { standIn, timeOf, within$ } from './active-context.js';
@@ -32,7 +26,7 @@ export const traceTools =
 
 const toolStep$ = <T>(
   { parents }: Tracing,
-  { call, local }: LayerContext,
+  { info: call, local }: Context,
   traced: TracedCall,
   next: Perform,
   step: Step<T>,

@@ -1,5 +1,5 @@
-import type { Call } from '@millrace/core/call';
-import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
+import type { LoopCall } from '@millrace/core/call';
+import type { Context, OpenRun, PhaseFactory, Run } from '@millrace/core/phases';
 import { concatMap, type Observable, of, take } from 'rxjs';
 
 /** The phases that wrappers stand for in the list of a turn. */
@@ -20,17 +20,17 @@ export const aroundPhases =
       return wrapped;
     });
 
-/** A phase that runs another one in a context that depends on the run. */
-export const inContext = (
+/** A phase that runs another one for a call that depends on the run. */
+export const inCall = (
   inner: PhaseFactory,
-  change: (context: Context, run: OpenRun) => Observable<Context>,
+  change: (context: Context, call: LoopCall, run: OpenRun) => Observable<LoopCall>,
 ): PhaseFactory => {
-  const changing = (context: Context, call: Call): Phase =>
+  const changing: PhaseFactory = (context, call) =>
     concatMap((run: Run) =>
       run.status === 'open'
-        ? change(context, run).pipe(
+        ? change(context, call, run).pipe(
             take(1),
-            concatMap((own) => of<Run>(run).pipe(inner(own, call))),
+            concatMap((own) => of<Run>(run).pipe(inner(context, own))),
           )
         : of(run),
     );

@@ -1,14 +1,15 @@
+import type { LoopCall } from '@millrace/core/call';
 import {
   addTools,
   answerTool,
   cell,
   type Layer,
-  type LayerContext,
+  type Context,
   type Model,
   type Step,
   timeouts,
 } from '@millrace/core';
-import { type Context, limit, type OpenRun, reasoning } from '@millrace/core/phases';
+import { limit, type OpenRun, reasoning } from '@millrace/core/phases';
 import {
   checkOptions,
   type Complete,
@@ -28,7 +29,7 @@ import {
   ReplaySubject,
   take,
 } from 'rxjs';
-import { aroundPhases, inContext } from './around-phases.js';
+import { aroundPhases, inCall } from './around-phases.js';
 import {
   first$,
   liveRules,
@@ -84,7 +85,7 @@ export const liveInstructions = (
     },
     ...(at === 'turn' && {
       turn: aroundPhases([reasoning, limit], (inner, place) =>
-        inContext(inner, (context, run) => {
+        inCall(inner, (context, call, run) => {
           const state = context.local(used);
           return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
@@ -93,7 +94,7 @@ export const liveInstructions = (
           }).pipe(
             map((value = state.now) => {
               state.now = value;
-              return instructed(context, state.first, value);
+              return instructed(call, state.first, value);
             }),
           );
         }),
@@ -108,12 +109,12 @@ const texts = {
 };
 
 /** Replaces the instructions in the system prompt, in which they come first. */
-const instructed = (context: Context, former = '', now = ''): Context => {
-  const { system = '', ...request } = context.request;
-  if (now === former || !system.startsWith(former)) return context;
+const instructed = (call: LoopCall, former = '', now = ''): LoopCall => {
+  const { system = '', ...request } = call.request;
+  if (now === former || !system.startsWith(former)) return call;
   const rest = former === '' ? system : system.slice(former.length + 2);
   const changed = [now, rest].filter((part) => part !== '').join('\n\n');
-  return within(context, { request: { ...request, ...(changed !== '' && { system: changed }) } });
+  return { ...call, request: { ...request, ...(changed !== '' && { system: changed }) } };
 };
 
 /**
@@ -145,7 +146,7 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
     },
     ...(at === 'turn' && {
       turn: aroundPhases([reasoning, limit], (inner, place) =>
-        inContext(inner, (context, run) => {
+        inCall(inner, (context, call, run) => {
           const state = context.local(used);
           return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
@@ -155,8 +156,8 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
             map((model) => {
               state.now = model;
               return model === undefined || model === state.first
-                ? context
-                : within(context, { model: ready(model) });
+                ? call
+                : { ...call, model: ready(model) };
             }),
           );
         }),
@@ -229,7 +230,7 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
     },
     ...(at === 'turn' && {
       turn: aroundPhases([reasoning], (inner) =>
-        inContext(inner, (context, run) => {
+        inCall(inner, (context, call, run) => {
           const state = context.local(used);
           return newest$(source, name, context, run, {
             isNew: (value) => value !== state.now,
@@ -237,11 +238,11 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
           }).pipe(
             concatMap((names) =>
               names === undefined
-                ? of(context)
+                ? of(call)
                 : source.latest$.pipe(
                     map((list) => {
                       offer(list, names, context, state);
-                      return context;
+                      return call;
                     }),
                   ),
             ),
@@ -260,7 +261,7 @@ interface Offered {
   now?: Entries;
 }
 
-type Reporting = Pick<LayerContext, 'hooks'>;
+type Reporting = Pick<Context, 'hooks'>;
 
 const isEntry = (value: unknown): boolean =>
   isRecord(value) &&
@@ -334,7 +335,7 @@ const step = <T>(id: string, run: () => Observable<T>) =>
 const opened$ = <T, Written>(
   source: LiveSource<T>,
   name: string,
-  context: LayerContext,
+  context: Context,
   { write, isWritten, changed }: Recording<T, Written>,
 ): Observable<{ readonly value: T; readonly written: Written } | undefined> =>
   defer(() => {
@@ -404,12 +405,3 @@ const newest$ = <T, Written>(
     defaultIfEmpty(undefined),
   );
 };
-
-/** A context with other parts. Its toolkit stays live. */
-const within = (context: Context, parts: Partial<Pick<Context, 'model' | 'request'>>): Context => ({
-  ...context,
-  ...parts,
-  get toolkit() {
-    return context.toolkit;
-  },
-});

@@ -1,10 +1,4 @@
-import {
-  type Cell,
-  cell,
-  type LayerContext,
-  MillraceError,
-  restoreAsyncContext,
-} from '@millrace/core';
+import { type Cell, cell, type Context, MillraceError, restoreAsyncContext } from '@millrace/core';
 import { oneOf, type Rule } from '@millrace/core/values';
 import {
   catchError,
@@ -127,7 +121,7 @@ const startWith = ' Give it a first value with startWith(…).';
 export const first$ = <T>(
   { latest$ }: LiveSource<T>,
   input: string,
-  { hooks }: Pick<LayerContext, 'hooks'>,
+  { hooks }: Pick<Context, 'hooks'>,
 ): Observable<T> =>
   merge(
     latest$,
@@ -138,7 +132,7 @@ export const first$ = <T>(
   ).pipe(take(1));
 
 /** The id of a step: several layers of a kind in one call have their own. */
-export const stepIdOf = (input: string, { local }: Pick<LayerContext, 'local'>): string => {
+export const stepIdOf = (input: string, { local }: Pick<Context, 'local'>): string => {
   const count = local(counts);
   const nth = (count.get(input) ?? 0) + 1;
   count.set(input, nth);

@@ -1,7 +1,7 @@
 import {
   cell,
   type Layer,
-  type LayerContext,
+  type Context,
   type Model,
   type ModelChunk,
   type Tool,
@@ -81,7 +81,7 @@ export const speculate = (options: SpeculateOptions): Layer => {
         return place === reasoning
           ? (run$) =>
               run$.pipe(
-                tap((run) => own.begin(run, context)),
+                tap((run) => own.begin(run, context, call)),
                 inner(context, call),
                 tap((run) => own.settle(run)),
               )
@@ -105,7 +105,7 @@ const rules = {
 } as const;
 
 /** Reports each name that no tool of a call has, not even one of an inactive group. */
-const checkNames = (names: readonly string[], { toolkit }: Call, { hooks }: LayerContext): void => {
+const checkNames = (names: readonly string[], { toolkit }: Call, { hooks }: Context): void => {
   const known = namesIn(toolkit.current.entries);
   names
     .filter((name) => !known.includes(name))

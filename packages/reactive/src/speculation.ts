@@ -4,9 +4,11 @@ import {
   isDecidedOn,
   type OpenRun,
   type Run,
-  unanswered,
   toolCallIds,
+  toolContext,
+  unanswered,
 } from '@millrace/core/phases';
+import type { LoopCall } from '@millrace/core/call';
 import { exactJson, isRecord, toolInput } from '@millrace/core/values';
 import equal from 'fast-deep-equal';
 import {
@@ -44,6 +46,7 @@ interface Ahead {
 /** The turn whose message streams. */
 interface Turn {
   readonly context: Context;
+  readonly call: LoopCall;
   readonly run: OpenRun;
   readonly tools: ReadonlyMap<string, Tool>;
   /** The position of the message, the same for each response of a paused one. */
@@ -55,7 +58,7 @@ export interface Speculation {
   /** Keeps the runs subscribed: without a subscriber, no tool starts. Never emits, completes or errors. */
   readonly running$: Observable<never>;
   /** Begins a turn. */
-  begin(run: Run, context: Context): void;
+  begin(run: Run, context: Context, call: LoopCall): void;
   /** Keeps the runs that the message of the turn has asked for, and cancels the others. */
   settle(run: Run): void;
   /** Cancels all runs that no tool call has taken over. */
@@ -90,25 +93,20 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     hooks.report(hooks.iteration(), { type: 'speculation', toolCallId, name, status, ms });
   };
   const started = (
-    { context, run }: Turn,
+    { context, call, run }: Turn,
     tool: Tool,
     { id, name, index }: Parameters<Speculation['start']>[0],
     input: unknown,
   ): Ahead => {
-    const { scheduler, values } = context;
+    const { scheduler } = context;
     const iteration = run.iteration + 1;
     const cancelled$ = new Subject<void>();
     const abort = new AbortController();
-    const lent = context.toolContext(
-      { toolCallId: id, stepId: `${iteration}/${index}` },
-      { ...run, iteration },
-      // The context only reads its signal; the class of core has private fields, so nothing else is assignable to it.
-      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      abort as unknown as Parameters<Context['toolContext']>[2],
-    );
+    const lending = { toolCallId: id, stepId: `${iteration}/${index}` };
+    const lent = toolContext(context, call, lending, { ...run, iteration }, abort);
     let isComplete = false;
     const startedAt = scheduler.now();
-    const emission$ = defer(() => tool.validation$(input, values)).pipe(
+    const emission$ = defer(() => tool.validation$(input, call.values)).pipe(
       take(1),
       concatMap((validation) => {
         if (!validation.valid) return EMPTY;
@@ -168,16 +166,16 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
       isOpen = true;
       return starts$.pipe(mergeAll());
     }),
-    begin: (run, context) => {
+    begin: (run, context, call) => {
       cancelAll();
       turn = undefined;
       if (run.status !== 'open' || !isOpen || isDecidedOn(context)) return;
       const tools = new Map(
-        context.toolkit.tools
+        call.toolkit.current.tools
           .filter((tool) => isChosen(tool) && isFree(tool))
           .map((tool) => [tool.name, tool]),
       );
-      turn = { context, run, tools, stepId: undefined };
+      turn = { context, call, run, tools, stepId: undefined };
     },
     settle: (run) => {
       const message = run.status === 'open' && !run.stopping ? unanswered(run) : undefined;
@@ -195,7 +193,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     opens: (stepId) => {
       if (turn === undefined || turn.tools.size === 0) return false;
       const { context, run } = turn;
-      const own = `${context.call.callId}/${run.iteration + 1}`;
+      const own = `${context.info.callId}/${run.iteration + 1}`;
       if (stepId !== own && !stepId.startsWith(`${own}~`)) return false;
       // A layer asks again: the former message is discarded.
       if (turn.stepId !== undefined && turn.stepId !== stepId) cancelAll();
@@ -206,8 +204,8 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     start: (part, input) => {
       const tool = turn?.tools.get(part.name);
       if (turn === undefined || tool === undefined || !isRecord(input)) return;
-      const { context, run } = turn;
-      const isLimited = run.executed + aheads.size >= context.limits.maxToolCalls;
+      const { context, call, run } = turn;
+      const isLimited = run.executed + aheads.size >= call.limits.maxToolCalls;
       if (aheads.size >= max || isLimited || context.interruption.current !== undefined) return;
       if ([...aheads].some(({ id }) => id === part.id)) return;
       const ahead = started(turn, tool, part, input);

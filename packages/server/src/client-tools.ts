@@ -67,7 +67,7 @@ export const clientTools = (
   // As `addTools`.
   priority: 54,
   call: (context) => (next) => (call) => {
-    const tools = toolsIn(context.call.metadata);
+    const tools = toolsIn(context.info.metadata);
     if (tools.length === 0) return next(call);
     const { names } = call.toolkit.current;
     const taken = tools.find((it) => names.includes(it.name))?.name;

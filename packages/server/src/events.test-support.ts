@@ -5,7 +5,7 @@ import {
   createAgent,
   type Envelope,
   MillraceError,
-  type LayerContext,
+  type Context,
   type ModelChunk,
   textOf,
   tool,
@@ -14,7 +14,7 @@ import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { map } from 'rxjs';
 
 /** Makes the event of a call that has begun. */
-export const eventOf = <Payload extends Parameters<LayerContext['hooks']['report']>[1]>(
+export const eventOf = <Payload extends Parameters<Context['hooks']['report']>[1]>(
   payload: Payload,
   { callId = 'c', ...rest }: Partial<Envelope> = {},
 ): Payload & Envelope => ({

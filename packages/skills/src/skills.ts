@@ -1,7 +1,7 @@
 import {
   addTools,
   type Layer,
-  type LayerContext,
+  type Context,
   MillraceError,
   tool,
   type Tool,
@@ -111,7 +111,7 @@ const isList = (given: unknown): given is readonly (Skill | string)[] => Array.i
 
 /** Lists the skills in a step, so that a resumed call has the same ones. */
 const listed$ = (
-  { hooks, perform }: Pick<LayerContext, 'hooks' | 'perform'>,
+  { hooks, perform }: Pick<Context, 'hooks' | 'perform'>,
   source: SkillSource,
 ): Observable<readonly SkillSummary[]> =>
   perform<SkillList>({
@@ -151,7 +151,7 @@ const messageOf = (error: unknown): string =>
 // ---------------------------------------------------------------- the tools
 
 const readSkill = (
-  { hooks }: Pick<LayerContext, 'hooks'>,
+  { hooks }: Pick<Context, 'hooks'>,
   source: SkillSource,
   listed: readonly SkillSummary[],
   maxLength: number,

@@ -17,7 +17,7 @@ import {
 } from 'rxjs';
 import type { CallInfo } from '../values/reply.js';
 import type { CallOptions } from './call-options.js';
-import type { CallContext } from '../seams/call-context.js';
+import type { Context } from '../seams/layer.js';
 import { restoreAsyncContext } from '../flow/async-context.js';
 import { deadline } from '../flow/deadline.js';
 import { MillraceError } from '../values/errors.js';
@@ -28,14 +28,14 @@ const defaultCallMs = 30 * 60_000;
 /** Errors if the caller aborts, the parent's tool call is cut, or the call times out. */
 export const abortWhen = <T>(
   { signal, parent, limits }: CallOptions,
-  { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
+  { info, scheduler, local }: Pick<Context, 'info' | 'scheduler' | 'local'>,
 ): MonoTypeOperatorFunction<T> =>
   pipe(
     signal === undefined && parent === undefined
       ? identity
       : takeUntil(
           merge(aborts$(signal), aborts$(parent?.signal)).pipe(
-            mergeMap((reason) => throwError(() => abortedError(call, reason))),
+            mergeMap((reason) => throwError(() => abortedError(info, reason))),
           ),
         ),
     deadline(

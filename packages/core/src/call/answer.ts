@@ -5,47 +5,36 @@ import { defined } from '../values/options.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
 import { requestOf } from './call-options.js';
 import { limitsOf } from '../flow/deadline.js';
-import { type CallContext, sharing } from '../seams/call-context.js';
-import type { LiveToolkit } from '../tools/types.js';
-import type { Context } from '../seams/context.js';
 import { endInterrupted, endStopped, assistantMessage } from '../phases/limit.js';
 import { MillraceError, misuse } from '../values/errors.js';
-import type { Answer, LayerContext } from '../seams/layer.js';
-import { turnThrough } from '../seams/layer.js';
+import type { Answer, Context, PhaseFactory } from '../seams/layer.js';
+import { turnThrough } from '../seams/through.js';
 import { loop } from '../loop.js';
 import { toolCallIds } from '../phases/ask.js';
-import type { PhaseFactory } from '../seams/phase.js';
 import type { ContentBlock, Message } from '../values/message.js';
 import { answerTextOf, toolCallsOf } from '../values/message.js';
 import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phases/phase-list.js';
-import { createToolContext } from '../seams/tool-context.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
-import { answerForm, type Call } from '../seams/call.js';
+import { answerForm, type Call, type LoopCall } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
 import { end, hasEnded, startRun, outcome, progress } from '../run.js';
-import { cell, recorded } from '../step.js';
-import {
-  activateOnly,
-  createView,
-  liveToolkit,
-  refuseUnknownChoice,
-  type Toolkit,
-} from '../tools/toolkit.js';
+import { cell } from '../step.js';
+import { hiding, refuseUnknownChoice } from '../tools/toolkit.js';
 import { fixedLength, instructionsOf } from './instructions.js';
 
 /** Answers a call by running the loop: the innermost answer of an agent with a model. */
 export const runLoop =
-  (context: CallContext): Answer =>
+  (context: Context): Answer =>
   (call) =>
     made$(() => {
       const run = runOfCall(call, context);
-      const own = phaseContext(call, context);
+      const own = loopCall(call, context);
       const known = context.local(toolCallIds);
       toolCallIdsOf(run.messages).forEach((id) => known.add(id));
       return of(run).pipe(
-        context.local(firstPhase).create?.(own, call) ?? identity,
-        loop(own, call, turnThrough(context.layers, nativePhases)),
+        context.local(firstPhase).create?.(context, own) ?? identity,
+        loop(context, own, turnThrough(context.layers, nativePhases)),
         thenMap((ended) => concludeRun(ended, call, context)),
       );
     });
@@ -58,7 +47,7 @@ export const firstPhase = cell('call', (): { create?: PhaseFactory } => ({}));
  * the loop. A vetoed or interrupted call keeps its own reply. An answer that does not match `output(…)` errors with `invalidResponse`.
  */
 export const answerWith = (
-  context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
+  context: Pick<Context, 'info' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
   call: Call,
   answer: string | readonly ContentBlock[],
 ): Observable<Reply> =>
@@ -70,14 +59,14 @@ export const answerWith = (
         : { ...latest, iteration: context.hooks.iteration() };
     if (hasEnded(run)) return of(run);
     if (context.interruption.current !== undefined) return of(endInterrupted(run, context));
-    const ended = end(run, 'answer', assistantMessage(context.call, 'answer', answer));
+    const ended = end(run, 'answer', assistantMessage(context.info, 'answer', answer));
     return withOutput$(ended, context, 'The answer of a layer');
   }).pipe(map((ended) => concludeRun(ended, call, context)));
 
 /** Reads the output of an answer that no model can correct. Errors with `invalidResponse` if it is invalid. */
 export const withOutput$ = (
   ended: EndedRun,
-  { local }: Pick<LayerContext, 'local'>,
+  { local }: Pick<Context, 'local'>,
   what: string,
 ): Observable<EndedRun> => {
   const { required } = local(answerForm);
@@ -95,7 +84,7 @@ export const withOutput$ = (
 /** Starts the run of a call, and reports findings. The run of a vetoed or interrupted call has ended. */
 export const runOfCall = (
   call: Call,
-  context: Pick<LayerContext, 'call' | 'hooks' | 'interruption'>,
+  context: Pick<Context, 'info' | 'hooks' | 'interruption'>,
 ): Run => {
   const { found, history, input, late, notes, spent } = call;
   for (const { event } of Object.values(found)) if (event) context.hooks.report(0, event);
@@ -108,7 +97,7 @@ export const runOfCall = (
 export const concludeRun = (
   run: EndedRun,
   call: Pick<Call, 'createdAt' | 'found'>,
-  context: Pick<LayerContext, 'interruption' | 'local' | 'scheduler'>,
+  context: Pick<Context, 'interruption' | 'local' | 'scheduler'>,
 ): Reply => {
   context.interruption.close();
   context.local(outcome).run = run;
@@ -118,7 +107,7 @@ export const concludeRun = (
 const replyOf = (
   run: EndedRun,
   { createdAt, found }: Pick<Call, 'createdAt' | 'found'>,
-  { scheduler }: Pick<LayerContext, 'scheduler'>,
+  { scheduler }: Pick<Context, 'scheduler'>,
 ): Reply => ({
   ...run.answer,
   text: answerTextOf(run.answer),
@@ -140,7 +129,7 @@ const toolCallIdsOf = (messages: readonly Message[]): readonly string[] =>
     message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [],
   );
 
-const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>): Injected => {
+const injectedBy = (call: Call, { info: { callId } }: Pick<Context, 'info'>): Injected => {
   const { recalled, recalledPlacement, found } = call;
   const places = [recalledPlacement, ...Object.values(found).map(({ placement }) => placement)];
   if (!places.includes('beforeInput')) return { recalled, context: [] };
@@ -148,43 +137,21 @@ const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>
   return { recalled: [], context: [...recalled, ...context] };
 };
 
-const phaseContext = (call: Call, context: CallContext): Context => {
-  const { call: info, hooks } = context;
-  const { model: plain, toolkit: tools, options, memory, instructions } = call;
-  const shown = createView(tools, call.hidden);
-  const toolkit = shown();
+const loopCall = (call: Call, context: Context): LoopCall => {
+  const { info, hooks, local } = context;
+  const { model: plain, options, instructions } = call;
+  const toolkit = hiding(call.toolkit, call.hidden);
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
-  const { required } = context.local(answerForm);
+  const { required } = local(answerForm);
   const model = required?.ready(plain) ?? inTime(plain);
-  refuseUnknownChoice(options.request?.toolChoice, toolkit);
+  refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
   const system = systemPrompt({ instructions, context: textFound(call.found, 'system') });
-  const fixedSystem = fixedLength(context.local(instructionsOf).own, system);
+  const fixedSystem = fixedLength(local(instructionsOf).own, system);
   const own = requestOf(options.request, { system, fixedSystem }, required?.jsonSchema);
-  const { dropped } = supportedOptions(model, withTools(own, toolkit));
+  const { dropped } = supportedOptions(model, withTools(own, toolkit.current));
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
-  toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
-  let live: LiveToolkit | undefined;
-  const phaseContext = {
-    shown,
-    ...context,
-    model,
-    memory,
-    request,
-    found: call.found,
-    limits: limitsOf(options.limits),
-    activateOnly: (groups) => {
-      activateOnly(tools, groups);
-      // `preCall` was delivered before its step was recorded.
-      context.local(recorded).by?.passed();
-    },
-    toolContext: (lending, run, abort) =>
-      createToolContext(context, (live ??= liveToolkit(tools)), lending, run, abort),
-  } satisfies Omit<Context, 'toolkit'> & { readonly shown: () => Toolkit };
-  return sharing(phaseContext, 'toolkit', toolkitShown);
+  toolkit.current.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
+  return { ...call, model, toolkit, request, limits: limitsOf(options.limits) };
 };
-
-function toolkitShown(this: { readonly shown: () => Toolkit }): Toolkit {
-  return this.shown();
-}

@@ -119,7 +119,7 @@ describe('layers around a call', () => {
     const changed: Layer = {
       name: 'changed',
       call:
-        ({ call: { callId } }) =>
+        ({ info: { callId } }) =>
         (next) =>
         (call) =>
           next(
@@ -259,7 +259,7 @@ describe('layers around a call', () => {
       name: 'audit',
       inherit: true,
       call:
-        ({ call: { agent } }) =>
+        ({ info: { agent } }) =>
         (next) =>
         (call) =>
           next(call).pipe(tap(() => seen.push(agent.join('/')))),

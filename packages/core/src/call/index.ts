@@ -3,10 +3,12 @@ export { answerWith } from './answer.js';
 export {
   addNote,
   type Call,
+  type LoopCall,
   charge,
   hideTools,
   questionOf,
   recall,
   recallBeforeInput,
 } from '../seams/call.js';
+export { lineageOf } from '../seams/call-scope.js';
 export type { Answer } from '../seams/layer.js';

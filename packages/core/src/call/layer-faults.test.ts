@@ -419,7 +419,7 @@ describe('broken layers', () => {
     const judge = scriptedModel([text('Fine.')]);
     const judging: Layer = {
       name: 'judging',
-      step: ({ throughLayers }) => {
+      step: ({ through: throughLayers }) => {
         const wrapped = throughLayers(judge);
         return (next) => (wrapped.name === 'scripted' ? next : next);
       },

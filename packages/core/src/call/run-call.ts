@@ -20,29 +20,27 @@ import type { Call } from '../seams/call.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type Instructions, instructionsOf } from './instructions.js';
 import { conversationLayer } from './layers/conversation.js';
-import { interruptLayer } from './layers/interrupt.js';
 import { postCallLayer } from './layers/post-call.js';
 import { afterPreCall$, preCallLayer } from './layers/pre-call.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
-import { type CallContext, randomId } from '../seams/call-context.js';
+import { type CallScope, randomId, setScope, type ToolScope } from '../seams/call-scope.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import { frozen, answerTextOf } from '../values/message.js';
 import { type Input, readAsked, voices } from '../seams/input.js';
+import type { Answer, Context, Layer } from '../seams/layer.js';
+import { interruptLayer, performThrough } from '../seams/steps.js';
 import {
-  type Answer,
   answerThrough,
   handedDown,
   hooksOf,
-  type Layer,
   layersFor,
   layersOf,
   mayInterrupt,
   modelThrough,
   openThrough,
-  performThrough,
-} from '../seams/layer.js';
+} from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Model } from '../models/model.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
@@ -52,12 +50,12 @@ import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
 import { createHooks, numbering } from '../seams/hooks.js';
 import { retries } from '../phases/stream-message.js';
-import { createHolds, createInterruption } from '../flow/interruption.js';
+import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps } from '../step.js';
-import { contextValues } from '../tools/context-key.js';
+import { type ContextValues, contextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
 import { failed$, outcome } from '../run.js';
 
@@ -66,7 +64,7 @@ export interface CallSetup {
   readonly instructions: Instructions | undefined;
   readonly composition: Composition;
   /** The innermost answer: `runLoop`, or its replacement. */
-  readonly answer: (context: CallContext) => Answer;
+  readonly answer: (context: Context) => Answer;
   readonly listener: Listener;
   readonly input: Input;
   readonly model: Model | undefined;
@@ -88,26 +86,26 @@ export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => 
     use,
     layers: layersOf([...native, ...use, ...cuts], above),
     interceptors,
-    isInterruptible,
   };
 };
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   made$(() => {
-    const context = createContext(setup);
+    const call = createCall(setup);
+    const { context, above, afterwards } = call;
     // The parent was interrupted, so no new call starts.
-    if (context.above?.isOver() === true) return NEVER;
+    if (above?.isOver() === true) return NEVER;
     let hasBegun = false;
     let nothing: MillraceError | undefined;
     const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
       hasBegun = true;
-      return observedCall$(setup.options, context, replied$, view);
+      return observedCall$(setup.options, call, replied$, view);
     };
-    if (!context.layers.some(({ open }) => open)) return run$(replyThroughLayers$(setup, context));
+    if (!context.layers.some(({ open }) => open)) return run$(replyThroughLayers$(setup, call));
     const begun$ = defer(() => {
       if (hasBegun) throw openFault();
-      return run$(replyThroughLayers$(setup, context));
+      return run$(replyThroughLayers$(setup, call));
     });
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
       throwIfEmpty(() => (nothing = openFault())),
@@ -120,7 +118,7 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
         return run$(throwError(() => error));
       }),
       finalize(() => {
-        if (!hasBegun) context.afterwards.forEach((work) => work());
+        if (!hasBegun) afterwards.forEach((work) => work());
       }),
     );
   });
@@ -130,13 +128,14 @@ const openFault = (): MillraceError =>
 
 const observedCall$ = <Seen>(
   options: CallOptions,
-  context: CallContext,
+  { context, above, deliver, events$, reply$, afterwards }: StartedCall,
   replied$: Observable<Reply>,
   view: View<Seen>,
 ): Observable<Seen> => {
-  const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
+  const { info: call, hooks, interruption } = context;
+  const caller = above?.scope.context.interruption;
   // The parent waits for it from now on.
-  const release = above?.scope.holds.begin(above.stepId);
+  const release = above && caller?.hold(above.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
     if (!hooks.isSettled()) {
@@ -148,12 +147,12 @@ const observedCall$ = <Seen>(
   // Idempotent.
   const end = (): void =>
     deliver(() => {
-      for (const subject of [events$, reply$]) {
+      for (const subject of [reply$, events$]) {
         if (failure === undefined) subject.complete();
         else subject.error(failure);
       }
     });
-  const descending$ = above?.scope.interruption.signal$.pipe(
+  const descending$ = caller?.signal$.pipe(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
@@ -165,7 +164,7 @@ const observedCall$ = <Seen>(
     // An outer layer may have answered it before it began.
     thenMap((reply) =>
       afterPreCall$(context, () => {
-        complete(frozen(withText(reply)), context);
+        reply$.next(complete(reply, context));
         end();
         return EMPTY;
       }),
@@ -185,7 +184,7 @@ const observedCall$ = <Seen>(
       }),
     ),
   );
-  return merge(view(context), ended$).pipe(
+  return merge(view({ events$, reply$ }), ended$).pipe(
     finalize(() => {
       if (hooks.isSettled()) end();
       else fail(abortedError(call));
@@ -196,26 +195,31 @@ const observedCall$ = <Seen>(
   );
 };
 
-const replyThroughLayers$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
+const replyThroughLayers$ = (
+  setup: CallSetup,
+  { context, above }: StartedCall,
+): Observable<Reply> =>
   made$(() => {
-    const { call, layers, local, scheduler } = context;
+    const { info: call, layers, local, scheduler } = context;
     const own = setup.answer(context);
     const isResumed = layers.some(({ info }) => info?.resumed === true);
     const asked = readAsked(setup.input, { ...call, ...local(voices), isResumed });
     local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, own);
-    return answer(callOf(setup, asked, scheduler.now()));
+    const values = contextValues(above?.values.entries, setup.options.context);
+    return answer(callOf(setup, asked, values, scheduler.now()));
   });
 
-const complete = (reply: Reply, context: CallContext): void => {
-  const { hooks, reply$, local } = context;
+/** Emits the last event. */
+const complete = (answered: Reply, { hooks, local }: Context): Reply => {
+  const reply = frozen(withText(answered));
   const { run } = local(outcome);
-  reply$.next(reply);
   if (run !== undefined && reply.id !== run.answer.id) {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
   }
   hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
+  return reply;
 };
 
 /** A layer may have changed the content. */
@@ -227,6 +231,7 @@ const withText = (reply: Reply): Reply => {
 const callOf = (
   { model, toolkit, options }: CallSetup,
   asked: Pick<Call, 'history' | 'input'>,
+  values: ContextValues,
   createdAt: number,
 ): Call => ({
   ...asked,
@@ -236,6 +241,7 @@ const callOf = (
   pinned: [],
   hidden: [],
   options: preparedOptions(options),
+  values,
   memory: noMemory,
   late: [],
   instructions: undefined,
@@ -248,34 +254,36 @@ const callOf = (
   spent: {},
 });
 
-const createContext = (setup: CallSetup): CallContext => {
-  const { agentName, options, listener, model, given } = setup;
-  const { parent, callId, limits } = options;
+interface StartedCall extends CallScope {
+  readonly events$: Subject<AgentEvent>;
+  /** Emits the reply after the last event, or errors. */
+  readonly reply$: AsyncSubject<Reply>;
+  /** Runs after the last event was delivered, or on unsubscribe. */
+  readonly afterwards: readonly (() => void)[];
+}
+
+const createCall = (setup: CallSetup): StartedCall => {
+  const { agentName, options, listener, given } = setup;
+  const { parent, limits } = options;
   const above = parent === undefined ? undefined : toolScopeOf(parent);
   const { scope } = above ?? {};
-  const isHeard =
-    above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
-  const { use, layers, interceptors, isInterruptible } =
-    scope === undefined
+  const caller = scope?.context;
+  const speaks =
+    above?.speaks === true && (caller?.info.parentId === undefined || caller.info.speaks === true);
+  const { use, layers, interceptors } =
+    caller === undefined
       ? setup.composition
-      : compose(setup.composition.use, handedDown(scope.layers, isHeard));
+      : compose(setup.composition.use, handedDown(caller.layers, speaks));
   const labels: CallLabels = { ...scope?.labels };
   for (const { info } of use) Object.assign(labels, info?.labels);
-  const id = callId ?? (above === undefined ? randomId() : nextCallId(above));
-  const call: CallInfo = Object.freeze({
-    ...labels,
-    rootId: scope?.call.rootId ?? id,
-    callId: id,
-    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
-    metadata: Object.freeze({ ...(options.metadata ?? scope?.call.metadata) }),
-    ...(scope && { parentId: scope.call.callId }),
-    ...(isHeard && { speaks: true }),
-  });
+  const call = infoOf(agentName, options, labels, above, speaks);
   const events$ = new Subject<AgentEvent>();
   const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
   const listeners = [...new Set([own, listener, ...(scope?.listeners ?? [])])];
-  const voice = isHeard ? [...new Set([...interceptors, ...(scope?.voice ?? [])])] : interceptors;
-  const scheduler = options.scheduler ?? scope?.scheduler ?? asyncScheduler;
+  const speakerInterceptors = speaks
+    ? [...new Set([...interceptors, ...(scope?.speakerInterceptors ?? [])])]
+    : interceptors;
+  const scheduler = options.scheduler ?? caller?.scheduler ?? asyncScheduler;
   const deliver = scope?.deliver ?? createTrampoline();
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   const local = createLocals(cells);
@@ -289,47 +297,65 @@ const createContext = (setup: CallSetup): CallContext => {
   let performs: Perform | undefined;
   let models: ((model: Model) => Model) | undefined;
   const ids = new Set<string>();
-  const context: CallContext = {
-    call,
-    events$,
-    reply$: new AsyncSubject<Reply>(),
-    interruption: createInterruption(),
-    isInterruptible,
-    holds: createHolds(scheduler),
-    demand: joinDemand(options.demand, scope?.demand),
-    scheduler,
-    listeners,
-    deliver,
-    given: { ...given },
-    values: contextValues(scope?.values.entries, options.context),
-    above,
-    afterwards,
-    whenOver: (work: () => void) => void afterwards.push(work),
-    cells,
+  const voice = speakerInterceptors;
+  const context: Context = {
+    info: call,
     local,
-    labels,
-    lineage: [...(scope?.lineage ?? []), call],
-    waiters: [...waitersFor(parent), call],
-    parentStep: above?.stepId,
-    voice,
-    hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
-    layers,
     perform: (step) => {
       if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
-      return (performs ??= performing(context, model))(step);
+      return (performs ??= performing(context, setup.model, above))(step);
     },
-    throughLayers: (plain) => (models ??= modelThrough(layers, context))(plain),
+    hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
+    events$,
+    through: (plain) => (models ??= modelThrough(layers, context))(plain),
+    scheduler,
+    demand: joinDemand(options.demand, caller?.demand),
+    interruption: createInterruption(scheduler),
+    layers,
+    options: { ...given },
+    whenOver: (work: () => void) => void afterwards.push(work),
   };
-  return context;
+  const waiters = [...waitersFor(parent), call];
+  const started: StartedCall = {
+    ...{ context, labels, above, waiters, listeners, speakerInterceptors, deliver, cells },
+    ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
+  };
+  setScope(started);
+  return started;
 };
 
-const performing = (context: CallContext, model: Model | undefined): Perform => {
-  const { above, layers, local } = context;
-  const through = performThrough(layers, context);
+const infoOf = (
+  agentName: string,
+  { callId, metadata }: CallOptions,
+  labels: CallLabels,
+  above: ToolScope | undefined,
+  speaks: boolean,
+): CallInfo => {
+  const id = callId ?? (above === undefined ? randomId() : nextCallId(above));
+  const parent = above?.scope.context.info;
+  return Object.freeze({
+    ...labels,
+    rootId: parent?.rootId ?? id,
+    callId: id,
+    agent: Object.freeze([...(parent?.agent ?? []), agentName]),
+    metadata: Object.freeze({ ...(metadata ?? parent?.metadata) }),
+    ...(parent && { parentId: parent.callId, parent }),
+    ...(above && { parentStep: above.stepId }),
+    ...(speaks && { speaks: true }),
+  });
+};
+
+const performing = (
+  context: Context,
+  model: Model | undefined,
+  above: ToolScope | undefined,
+): Perform => {
+  const through = performThrough(context.layers, context);
   if (!above) return through;
   const live = (spending: Spending): void => spendBelow(above, spending);
   const name = model?.name ?? '';
-  return watchingSpending(through, name, { live, replayed: live }, local(replayedSteps));
+  const known = context.local(replayedSteps);
+  return watchingSpending(through, name, { live, replayed: live }, known);
 };
 
 const repeated = (id: string): MillraceError =>

@@ -1,5 +1,5 @@
-import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { AsyncSubject, defer, identity, noop, observeOn, of, Subject, tap } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
+import { AsyncSubject, defer, observeOn, of, Subject } from 'rxjs';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
 
@@ -14,17 +14,22 @@ export interface Interruption {
   readonly current: Interrupt | undefined;
   /** Emits the interrupt and completes, even if it came before the subscription. */
   readonly signal$: Observable<Interrupt>;
-  /** The same, but also emits a held interrupt, for steps that only wait. */
+  /** The same, but also emits an interrupt that waits, for steps that only wait. */
   readonly asked$: Observable<Interrupt>;
-  /** Interrupts, immediately or when released; false if the loop has ended. */
+  /** Interrupts, immediately or once interrupts are resumed; false if the loop has ended. */
   trigger(interrupt: Interrupt): boolean;
-  /** Holds interrupts from now on: replayed steps must not be cut. */
-  hold(): void;
-  release(first?: Interrupt): void;
+  /** Holds a step: an interrupt cuts it as soon as nothing holds it. Call the returned function once to release it. */
+  hold(stepId: string): () => void;
+  /** Emits and completes as soon as nothing holds the step. */
+  released$(stepId: string): Observable<void>;
+  /** Keeps interrupts waiting from now on: replayed steps must not be cut. */
+  pause(): void;
+  resume(first?: Interrupt): void;
   close(): void;
 }
 
-export const createInterruption = (): Interruption => {
+export const createInterruption = (scheduler: SchedulerLike): Interruption => {
+  const { hold, released$ } = createHolds(scheduler);
   const signal$ = new AsyncSubject<Interrupt>();
   const asked$ = new AsyncSubject<Interrupt>();
   const ask = (interrupt: Interrupt): void => {
@@ -55,10 +60,12 @@ export const createInterruption = (): Interruption => {
       }
       return true;
     },
-    hold: () => {
+    hold,
+    released$,
+    pause: () => {
       mayCut = false;
     },
-    release: (first) => {
+    resume: (first) => {
       mayCut = true;
       const interrupt = first ?? waiting;
       waiting = undefined;
@@ -80,19 +87,14 @@ export const toInterrupt = (signal: unknown): Interrupt => {
   return message === undefined ? {} : toInterrupt(message);
 };
 
-/** Work that must end before a step is cut: its sub-agents (from the inside out), and interceptors of its result. */
-export interface Holds {
-  /** Holds a step; call the returned function once to release it. */
-  begin(stepId: string): () => void;
-  /** Emits and completes as soon as nothing holds the step. */
-  none$(stepId: string): Observable<void>;
-}
-
-/** Creates the holds of one call. A tool whose sub-agents were interrupted gets a moment to return a result. */
-export const createHolds = (scheduler: SchedulerLike): Holds => {
+/**
+ * Holds of the steps of one call: by their sub-agents, which end from the inside out, and by interceptors of their results. A tool
+ * whose sub-agents were interrupted gets a moment to return a result.
+ */
+const createHolds = (scheduler: SchedulerLike): Pick<Interruption, 'hold' | 'released$'> => {
   const held = new Map<string, { count: number; readonly none$: Subject<void> }>();
   return {
-    begin: (stepId) => {
+    hold: (stepId) => {
       const hold = held.get(stepId) ?? { count: 0, none$: new Subject<void>() };
       hold.count += 1;
       held.set(stepId, hold);
@@ -104,18 +106,7 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
         hold.none$.complete();
       };
     },
-    none$: (stepId) =>
+    released$: (stepId) =>
       defer(() => held.get(stepId)?.none$.pipe(observeOn(scheduler)) ?? of(undefined)),
   };
-};
-
-/** Holds a step while the source runs, if the call can be interrupted. Subscribe once. */
-export const holding = <T>(
-  context: { readonly holds: Holds; readonly isInterruptible?: boolean },
-  stepId: string,
-): MonoTypeOperatorFunction<T> => {
-  const { holds, isInterruptible = true } = context;
-  let end = noop;
-  const begin = (): void => void (end = holds.begin(stepId));
-  return isInterruptible ? tap({ subscribe: begin, finalize: () => end() }) : identity;
 };

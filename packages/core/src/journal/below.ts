@@ -7,7 +7,7 @@ import {
   suspensionId,
   waitingIn,
 } from '../memories/suspend.js';
-import type { LayerContext } from '../seams/layer.js';
+import type { Context } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
 import { cell } from '../step.js';
 import type { Tool } from '../tools/types.js';
@@ -20,12 +20,14 @@ import { noUsage } from '../values/usage.js';
 import { outcome } from '../run.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { renamed, renamedId } from './forked-records.js';
+import { lineageOf, parentTool } from '../seams/call-scope.js';
 
 /** Keeps the steps of the calls below a tool call, and replays those of an earlier call. */
-export const continuedBelow = (journal: OpenJournal, context: LayerContext): OpenJournal => {
-  const { above, layers, lineage, local } = context;
+export const continuedBelow = (journal: OpenJournal, context: Context): OpenJournal => {
+  const { info, layers, local } = context;
+  const above = parentTool(context);
   // The calls below have the journal of their parent.
-  if (!above || lineage.length > 2 || !layers.includes(suspendBelow)) return journal;
+  if (!above || lineageOf(info).length > 2 || !layers.includes(suspendBelow)) return journal;
   const known = stepsBefore(context);
   const kept = local(keptSteps).get(above.below) ?? new Map<string, unknown>();
   local(keptSteps).set(above.below, kept);
@@ -53,7 +55,7 @@ interface Before {
 }
 
 /** The steps of earlier calls that this one continues, by their positions here. */
-const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
+const stepsBefore = ({ info: call, local }: Pick<Context, 'info' | 'local'>) => {
   const known = local(before);
   if (known.steps !== undefined) return known.steps;
   const all = local(continuing).tools.flatMap(({ result: { suspended } }) => {
@@ -98,7 +100,7 @@ const paid = (value: unknown): unknown =>
 
 /** The late result of a tool call that waited; none if its calls did, so that it runs again. */
 export const waitedIn =
-  ({ call, local }: Pick<LayerContext, 'call' | 'local'>) =>
+  ({ info: call, local }: Pick<Context, 'info' | 'local'>) =>
   (
     id: string,
     { id: toolCallId, name, suspends }: ToolCallBlock,
@@ -121,9 +123,10 @@ export const waitedIn =
 const withheld = cell('call', () => ({ isWaiting: false }));
 
 /** Reports the suspended tool calls of a call to the tool that made it. */
-export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<Reply> => {
-  const { above, call, hooks, layers, lineage, local } = context;
-  const [root, ...inner] = lineage;
+export const reportingAbove = (context: Context): MonoTypeOperatorFunction<Reply> => {
+  const { info, hooks, layers, local } = context;
+  const above = parentTool(context);
+  const [root, ...inner] = lineageOf(info);
   if (!above || !root || !layers.includes(suspendBelow)) return identity;
   return tap(({ reason }) => {
     const { run } = local(outcome);
@@ -138,7 +141,7 @@ export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<
     local(withheld).isWaiting = true;
     const { output } = above.below;
     const before = output?.().suspended?.below?.waiting ?? [];
-    const waiting = [...before, ...waitingIn(run, call)];
+    const waiting = [...before, ...waitingIn(run, info)];
     above.below.output = () => {
       const steps = Object.fromEntries(local(keptSteps).get(above.below) ?? []);
       const below = { rootId: root.callId, waiting, steps };
@@ -153,6 +156,6 @@ const unmarkedAbove = ({ unmarked, above }: Below): string | undefined =>
 
 /** Emits no suspended reply: the tool that made the call waits, too. */
 export const withoutSuspended =
-  ({ local }: Pick<LayerContext, 'local'>) =>
+  ({ local }: Pick<Context, 'local'>) =>
   <T>(seen$: Observable<T>): Observable<T> =>
     seen$.pipe(filter((it) => !local(withheld).isWaiting || (isRecord(it) && 'type' in it)));

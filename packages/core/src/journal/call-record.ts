@@ -7,7 +7,8 @@ import { hasFields, isArrayOf, isMessage, isOptional, isString } from '../values
 import type { InputMessage } from '../seams/input.js';
 import { isRecord, parsedJson } from '../values/json.js';
 import { checkFormat } from '../values/stored-format.js';
-import { type Layer, readUse } from '../seams/layer.js';
+import type { Layer } from '../seams/layer.js';
+import { readUse } from '../seams/read-use.js';
 import { type Message, withPlainResults } from '../values/message.js';
 import type { Place } from '../values/message-tree.js';
 import type { StepForm } from '../step.js';

@@ -22,7 +22,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { randomId } from '../seams/call-context.js';
+import { randomId } from '../seams/call-scope.js';
 import { isMillraceError, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkFormat } from '../values/stored-format.js';

@@ -43,7 +43,7 @@ export const draining = (): Layer & Drainable => {
   return {
     name: 'draining',
     open:
-      ({ call: { parentId } }) =>
+      ({ info: { parentId } }) =>
       (call$) =>
         parentId === undefined ? track$(() => call$) : call$,
     drain$,

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import { concat, concatMap, defer, ignoreElements, map, noop, of, take, throwError } from 'rxjs';
-import { randomId } from '../seams/call-context.js';
+import { randomId } from '../seams/call-scope.js';
 import { failAs } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';

@@ -1,4 +1,4 @@
-import { randomId } from '../seams/call-context.js';
+import { randomId } from '../seams/call-scope.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { frozen, textBlock } from '../values/message.js';
 import { isEarlier } from '../seams/input.js';

@@ -26,7 +26,8 @@ import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
-import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
+import type { Answer, Layer, Context, Use } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
@@ -61,6 +62,7 @@ import { redactedStore } from './redacted-journal.js';
 import type { Resumable, ResumeOptions } from './resumable.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
+import { isInterruptible } from '../seams/steps.js';
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
@@ -238,17 +240,15 @@ const stepsOf = cell('call', (): { by?: CallSteps } => ({}));
 const forks = cell('family', (): { made: readonly Fork[] } => ({ made: [] }));
 
 export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
-  parent === undefined ? [] : toolScopeOf(parent).scope.local(forks).made;
+  parent === undefined ? [] : toolScopeOf(parent).scope.context.local(forks).made;
 
-const recording = (
-  open: <T>(context: LayerContext, call$: Observable<T>) => Observable<T>,
-): Layer => ({
+const recording = (open: <T>(context: Context, call$: Observable<T>) => Observable<T>): Layer => ({
   name: 'journal',
   priority: 30,
   single: true,
   inherit: true,
   open: (context) => {
-    const { parentId } = context.call;
+    const { parentId } = context.info;
     const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
     if (above === undefined) return (call$) => open(context, call$);
     const journal = continuedBelow(above.journal, context);
@@ -278,10 +278,10 @@ const begun$ = <T>(
   store: JournalStore,
   { track$, untilDrained }: RunningCalls,
   settings: Pick<ResumeOptions, 'onUncertain'>,
-  context: LayerContext,
+  context: Context,
   call$: Observable<T>,
 ): Observable<T> => {
-  const { callId, parentId } = context.call;
+  const { callId, parentId } = context.info;
   const running = context.local(recordedCalls);
   const begun$ = track$(
     (mark) =>
@@ -306,7 +306,7 @@ const resuming = (
 ): Use => [
   trusted({
     ...recording((context, call$) => {
-      const { call, local } = context;
+      const { info: call, local } = context;
       const name = call.agent.at(-1);
       if (agent !== name) throw ofAnother(call.callId, agent, name);
       if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
@@ -327,14 +327,14 @@ const resuming = (
 ];
 
 const carrying = (
-  read: (call: CallInfo, context: LayerContext) => readonly Message[],
+  read: (call: CallInfo, context: Context) => readonly Message[],
   isNew: boolean,
 ): readonly Layer[] => [
   trusted({
     name: 'carried',
     priority: 59,
     call: (context) => (next) => (call) => {
-      const messages = read(context.call, context);
+      const messages = read(context.info, context);
       context.local(givenHistory).messages = messages;
       return next({
         ...call,
@@ -350,8 +350,8 @@ const carrying = (
   conversation,
 ];
 
-const begin = (context: LayerContext, log: CallLog): void => {
-  const { call, demand, hooks, interruption, local } = context;
+const begin = (context: Context, log: CallLog): void => {
+  const { info: call, demand, hooks, interruption, local } = context;
   const { callId } = call;
   const { journal: open, isResumed, isOutermost } = log;
   const { lastSeq = 0, listener, wasDelivered } = open;
@@ -369,23 +369,23 @@ const begin = (context: LayerContext, log: CallLog): void => {
   if (listener !== undefined) hooks.attend({ listener });
   if (replaying !== undefined) hooks.attend({ deliver: replaying.emit });
   // Replayed steps must not be cut.
-  if (open.isWritten?.(`${callId}/open`) === true) interruption.hold();
+  if (open.isWritten?.(`${callId}/open`) === true) interruption.pause();
   const by = callSteps(log, replaying, context);
   local(stepsOf).by = by;
   local(recorded).by = by;
 };
 
 const recordedAnswer = (
-  context: LayerContext,
+  context: Context,
   { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
   next: Answer,
 ): Answer => {
-  const { call: info, given, isInterruptible, local } = context;
+  const { info, local, options } = context;
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
     // Sub-agents are started by their parent's record.
     if (!isOutermost) return of(undefined);
     const form = isResumed ? resumption : beginning(info.callId);
-    const run = () => made$(() => callRecord(info, local(keySeed).id, input, given));
+    const run = () => made$(() => callRecord(info, local(keySeed).id, input, options));
     return perform({ kind: 'call', id: callStep, input, run, form });
   };
   const ended$ = (): Observable<Reply> =>
@@ -404,7 +404,7 @@ const recordedAnswer = (
       thenMap(() => {
         if (isOutermost && hasEnded) return ended$();
         const reply$ = next(call).pipe(throwIfEmpty(noReply), reportingAbove(context));
-        return isInterruptible ? reply$.pipe(takeUntil(interrupt$)) : reply$;
+        return isInterruptible(context) ? reply$.pipe(takeUntil(interrupt$)) : reply$;
       }),
     );
 };

@@ -16,7 +16,7 @@ import { fatal, MillraceError } from '../values/errors.js';
 import type { EventType } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
 import type { Interrupt } from '../flow/interruption.js';
-import type { LayerContext } from '../seams/layer.js';
+import type { Context } from '../seams/layer.js';
 import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } from '../step.js';
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
@@ -45,9 +45,9 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
 export const callSteps = (
   { journal, ...log }: CallLog,
   replaying: ReplayFilter | undefined,
-  context: LayerContext,
+  context: Context,
 ): CallSteps => {
-  const { callId } = context.call;
+  const { callId } = context.info;
   const listens = listener(replaying, context);
   const begin = recording(journal, callId, listens, runs);
   const isWritten = (id: string): boolean => journal.isWritten?.(`${callId}/${id}`) === true;
@@ -94,14 +94,14 @@ const notedForm: StepForm<Noted> = {
 const interruptible = (
   { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
   journal: OpenJournal,
-  { call, interruption }: Pick<LayerContext, 'call' | 'interruption'>,
+  { info: call, interruption }: Pick<Context, 'info' | 'interruption'>,
   listens: StepListener,
 ): Pick<CallSteps, 'around' | 'interrupt$' | 'recall$'> => {
   const isAnswered = isWritten('reply');
   let ended = 0;
   let recalled: Noted | undefined;
   const comesAgain = (): void => {
-    if (recalled !== undefined && ended >= recalled.afterSteps) interruption.release(recalled);
+    if (recalled !== undefined && ended >= recalled.afterSteps) interruption.resume(recalled);
   };
   const interrupt$ = interruption.signal$.pipe(
     concatMap(({ message }) => {
@@ -125,7 +125,7 @@ const interruptible = (
         },
         begins: (id, shown) => {
           if (isAnswered && isOfTurn.test(id)) throw changed(call.callId, id);
-          if (!isAnswered) interruption.release(recalled);
+          if (!isAnswered) interruption.resume(recalled);
           listens.begins(id, shown);
         },
         ended$: () => {
@@ -174,7 +174,7 @@ const changed = (callId: string, id: string): MillraceError =>
 
 const listener = (
   replaying: ReplayFilter | undefined,
-  { local, hooks }: Pick<LayerContext, 'local' | 'hooks'>,
+  { local, hooks }: Pick<Context, 'local' | 'hooks'>,
 ): StepListener => ({
   replayed: (step, message) => {
     local(replayedSteps).add(step);

@@ -3,7 +3,7 @@ import { catchError, defer, EMPTY, ignoreElements, map, merge, take, tap } from 
 import { contained } from '../flow/contained.js';
 import { misuse, toMillraceError } from '../values/errors.js';
 import { toInterrupt } from '../flow/interruption.js';
-import type { Layer, LayerContext } from '../seams/layer.js';
+import type { Layer, Context } from '../seams/layer.js';
 import { having } from '../values/options.js';
 
 /**
@@ -29,7 +29,7 @@ const sources = new WeakMap<Layer, Observable<unknown>>();
 /** Lets the sources of `interruptOn` layers interrupt a call, or one that joins it. Emits nothing. */
 export const interruptedBy$ = (
   layers: readonly Layer[],
-  { hooks, interruption }: Pick<LayerContext, 'hooks' | 'interruption'>,
+  { hooks, interruption }: Pick<Context, 'hooks' | 'interruption'>,
 ): Observable<never> =>
   merge(
     ...layers.map((layer) =>

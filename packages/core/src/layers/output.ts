@@ -29,7 +29,8 @@ import { hasInexact, markedJson } from '../values/exact-json.js';
 import { inexactOf } from '../tools/inexact.js';
 import { validatedWithoutNulls$ } from '../tools/without-nulls.js';
 import { type JsonReading, readJson, readStrictly } from '../values/read-json.js';
-import { type OutputLayer, trusted } from '../seams/layer.js';
+import type { OutputLayer, Context } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { ready } from '../models/answer-tool.js';
 import { askAgain } from '../phases/corrections.js';
 import { endInterrupted } from '../phases/limit.js';
@@ -37,13 +38,13 @@ import { discardUnlessKept } from '../phases/message-builder.js';
 import { reasoning } from '../phases/reasoning.js';
 import { type EndedRun, hasEnded, reopen, type Run } from '../run.js';
 import { answerForm } from '../seams/call.js';
-import type { Context } from '../seams/context.js';
 import { alsoEnded } from '../seams/phase.js';
 import { waited$ } from '../step.js';
 import { answerTextOf, textOf } from '../values/message.js';
 import type { InputSchema, Validation, Validator } from '../values/schema.js';
 import { brief, validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
+import type { LoopCall } from '../seams/call.js';
 
 /**
  * Defines the structured output, `reply.output`: the model is asked for JSON that matches the schema, and may correct
@@ -83,7 +84,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
 const maxCorrections = 2;
 
 /** Reads the output of an answer: after the model gave it, and after a closing request. */
-const readAnswer = alsoEnded((context) => {
+const readAnswer = alsoEnded((context, call) => {
   const form = context.local(answerForm);
   return thenMap((run) => {
     const { required } = form;
@@ -100,7 +101,7 @@ const readAnswer = alsoEnded((context) => {
         reportReading(context, iteration, textOf(answer), read);
         return read.valid
           ? { ...run, output: read.value }
-          : afterInvalidOutput(context, run, read.problems);
+          : afterInvalidOutput(context, call, run, read.problems);
       }),
     );
   });
@@ -120,7 +121,8 @@ const reportReading = (
 };
 
 const afterInvalidOutput = (
-  context: Pick<Context, 'hooks' | 'model'>,
+  context: Pick<Context, 'hooks'>,
+  { model }: Pick<LoopCall, 'model'>,
   run: EndedRun,
   problems: readonly string[],
 ): Run => {
@@ -132,7 +134,7 @@ const afterInvalidOutput = (
   }
   throw new MillraceError(
     'invalidResponse',
-    `The model '${context.model.name}' gave no valid output, ${maxCorrections + 1} times in a row: ${problems.join('; ')}`,
+    `The model '${model.name}' gave no valid output, ${maxCorrections + 1} times in a row: ${problems.join('; ')}`,
     { partial: textOf(answer) },
   );
 };

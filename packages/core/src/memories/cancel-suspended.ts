@@ -1,6 +1,6 @@
 import { suspensionsOf } from '../phases/acting.js';
 import { endUnknown } from '../phases/tool-call.js';
-import type { LayerContext } from '../seams/layer.js';
+import type { Context } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { messageOf } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
@@ -63,7 +63,7 @@ export const onSuspensionCancelled = cell(
 /** Calls those functions. One that throws is a warning: the tool calls are cancelled all the same. */
 export const reportCancelled = (
   suspensions: readonly Suspension[],
-  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  { hooks, local }: Pick<Context, 'hooks' | 'local'>,
 ): void => {
   for (const act of local(onSuspensionCancelled)) {
     for (const suspension of suspensions) {

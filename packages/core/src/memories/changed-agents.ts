@@ -1,9 +1,10 @@
-import type { LayerContext } from '../seams/layer.js';
+import type { Context } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
 import { toolScopeOf } from '../seams/tool-context.js';
 import { cell, type Locals, recorded } from '../step.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
+import { parentTool } from '../seams/call-scope.js';
 
 /** The calls of an earlier call that this one continues, by the places of their steps. */
 interface ContinuedCalls {
@@ -43,9 +44,14 @@ export const noteContinued = (
  * place has changed, so it may be one of them that would start again, without the decision that it waited for.
  */
 export const reach = (
-  { above, call: { callId }, local }: Pick<LayerContext, 'above' | 'call' | 'local'>,
+  context: Pick<Context, 'info' | 'local'>,
   isWritten: (id: string) => boolean,
 ): void => {
+  const {
+    info: { callId },
+    local,
+  } = context;
+  const above = parentTool(context);
   if (above === undefined) return;
   const { calls, reached, orders } = local(continued);
   reached.add(callId);
@@ -76,7 +82,7 @@ type Independent = (begins: string, waits: string) => boolean;
  */
 export const callsInAnyOrder = (parent: ToolContext, isIndependent: Independent): void => {
   const { below, scope } = toolScopeOf(parent);
-  const { orders } = scope.local(continued);
+  const { orders } = scope.context.local(continued);
   orders.set(below, [...(orders.get(below) ?? []), isIndependent]);
 };
 

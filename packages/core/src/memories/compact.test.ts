@@ -50,7 +50,7 @@ describe('compact', () => {
             : begun;
           const next = append(run, ...exchange('z/1'));
           of(next)
-            .pipe(storeMemory({ memory: inner, hooks: { report: () => undefined } }))
+            .pipe(storeMemory({ hooks: { report: () => undefined } }, { memory: inner }))
             .subscribe();
           return held(inner);
         });

@@ -35,7 +35,8 @@ import {
   voices,
 } from '../seams/input.js';
 import { withBlocks } from '../seams/given-message.js';
-import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
+import type { Layer, Context, Use } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { checkOptions, defined, isFlag, type Rule } from '../values/options.js';
@@ -85,7 +86,7 @@ export const conversation: Layer = trusted({
         if (given.memory === noMemory) return next(given);
         context.local(placed).opened?.(given.after);
         const opened = { ...given, memory: onBranch(given.memory, given.after, context) };
-        context.local(remembering).add(context.call.callId);
+        context.local(remembering).add(context.info.callId);
         continueBelow(context, opened, splitInput(call.input).results);
         if (context.local(failures).mode === 'keep') {
           context.local(outcome).failed$ = (error) => keptOnFailure$(opened, context, error);
@@ -117,7 +118,7 @@ interface CallPlace extends Place {
 const onBranch = (
   memory: Memory,
   after: string | null | undefined,
-  { call: { callId }, local }: Pick<LayerContext, 'call' | 'local'>,
+  { info: { callId }, local }: Pick<Context, 'info' | 'local'>,
 ): Memory => {
   const { asks, replaces } = local(placed);
   const isTree = memory.branches$ !== undefined;
@@ -153,7 +154,7 @@ const onBranch = (
 const saved$ = (
   { memory, history, input, late }: Call,
   { id, role, name, content, iterations }: Reply,
-  { hooks, local }: LayerContext,
+  { hooks, local }: Context,
 ): Observable<never> => {
   const end = local(outcome);
   end.isRemembered = true;
@@ -172,7 +173,7 @@ const saved$ = (
     ...(name === undefined ? {} : { name }),
   };
   const lacking = [...messages.slice(stored), ...(hasAnswer ? [] : [last])];
-  return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
+  return remember$({ hooks }, memory, run ?? { iteration: iterations, late }, lacking);
 };
 
 export const failures = cell('call', (): { mode: OnFailure } => ({ mode: 'keep' }));
@@ -183,7 +184,7 @@ export type OnFailure = 'keep' | 'discard';
 const keepMs = 5_000;
 
 /** Stores the messages of a failed call, unless it was aborted. Never errors. */
-const keptOnFailure$ = (opened: Call, context: LayerContext, error: unknown): Observable<never> => {
+const keptOnFailure$ = (opened: Call, context: Context, error: unknown): Observable<never> => {
   if (isMillraceError(error) && error.code === 'aborted') return EMPTY;
   const { hooks, scheduler } = context;
   return kept$(opened, context).pipe(
@@ -198,7 +199,7 @@ const keptOnFailure$ = (opened: Call, context: LayerContext, error: unknown): Ob
 
 const kept$ = (
   { memory, history, input, late }: Call,
-  { hooks, local }: LayerContext,
+  { hooks, local }: Context,
 ): Observable<never> =>
   defer(() => {
     const { run, acting } = local(progress);
@@ -218,13 +219,13 @@ const kept$ = (
       iteration: hooks.iteration(),
       late: late.filter((it) => isCancellation(it) || isEarlier(it)),
     };
-    return remember$({ memory, hooks }, place, paired(lacking), true);
+    return remember$({ hooks }, memory, place, paired(lacking), true);
   });
 
 /** The earlier conversation, from memory or the caller, with the results for suspended tools. */
 const earlier$ = (
   call: Call,
-  context: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+  context: Pick<Context, 'info' | 'hooks' | 'local'>,
   /** Whether the call runs: only then results are taken. */
   willRun: boolean,
 ): Observable<Conversation> => {
@@ -240,7 +241,7 @@ const earlier$ = (
       const asked = asks === undefined ? -1 : loaded.findIndex(isAsked);
       const earlier = asked === -1 ? loaded : loaded.slice(0, asked);
       const own = willRun ? input : splitInput(input).input;
-      const past = repaired(usable(earlier, own, context.call), context);
+      const past = repaired(usable(earlier, own, context.info), context);
       // A call that is made again finds what it brought.
       const given = asked === -1 ? repaired(call.history, context) : [];
       const kept = keptBy(call, given, context);
@@ -263,7 +264,7 @@ const earlier$ = (
 const keptBy = (
   { memory }: Pick<Call, 'memory'>,
   given: readonly Message[],
-  { call }: Pick<LayerContext, 'call'>,
+  { info: call }: Pick<Context, 'info'>,
 ): readonly Message[] => (memory === noMemory ? [] : numbered(given, 0, `${call.callId}/`));
 
 const numbered = (messages: readonly Message[], from: number, of = ''): readonly Message[] =>
@@ -275,7 +276,7 @@ const numbered = (messages: readonly Message[], from: number, of = ''): readonly
 const settled$ = (
   { history, after }: Pick<Call, 'after' | 'history'>,
   { input: given, options }: Pick<Call, 'input' | 'options'>,
-  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  { hooks, local }: Pick<Context, 'hooks' | 'local'>,
 ): Observable<readonly ToolMessage[]> => {
   const { results, input } = splitInput(given);
   const isAlone = input.length === 0;
@@ -384,7 +385,7 @@ export const history = (
     single: true,
     messages,
     call:
-      ({ call: info, local }) =>
+      ({ info, local }) =>
       (next) =>
       (call) => {
         if (call.memory === noMemory) {

@@ -1,5 +1,6 @@
 import { strictness } from '../seams/repaired.js';
-import { type Layer, trusted } from '../seams/layer.js';
+import type { Layer } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 
 /** Errors with `memory` if a tool call of the history has no result, instead of repairing it with a `warning`. */
 export const strictHistory = (): Layer =>

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, identity, map, of } from 'rxjs';
 import type { CallInfo } from '../values/reply.js';
-import type { Context } from '../seams/context.js';
-import { type Phase, phase, type PhaseFactory } from '../seams/phase.js';
+import type { PhaseFactory } from '../seams/layer.js';
+import { phase } from '../seams/phase.js';
 import { createMessageBuilder } from '../phases/message-builder.js';
 import { messageOf } from '../values/errors.js';
 import { countMessages, plainCounter } from '../models/count-request.js';
@@ -39,8 +39,6 @@ export interface SummariseOptions {
   readonly maxTokens?: number | undefined;
 }
 
-type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'perform'>;
-
 /**
  * Creates a phase, for insertion before `reasoning`, that makes room in a long call: if its messages use too many tokens,
  * stored messages before the last turns are replaced by a marked summary for the rest of the call. The input and messages that wait
@@ -54,17 +52,17 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
   const model = options.model === undefined ? undefined : ready(options.model);
   const room = contextWindow * ratio;
   const order = { prompt, maxTokens, portionTokens: contextWindow * 0.6 };
-  const summarising = (given: Needs): Phase =>
+  const summarising: PhaseFactory = (context, call) =>
     phase((run) => {
       if (count([...run.messages, ...run.feedback]) <= room) return of(run);
-      const old = compactable(run, given.call, keepTurns);
+      const old = compactable(run, context.info, keepTurns);
       const tokens = Math.round(count(old.messages));
       if (tokens < room / 10) return of(run);
-      const context = { ...given, model: model ?? given.model };
+      const asked = { ...call, model: model ?? call.model };
       const next = nextIteration(run);
       const position = `${next.iteration}/recap`;
       const warn = (message: string): void =>
-        given.hooks.report(next.iteration, { type: 'warning', message });
+        context.hooks.report(next.iteration, { type: 'warning', message });
       const summary$ = (): Observable<Summary> =>
         defer(() => {
           warn(
@@ -72,7 +70,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
           );
           const former = old.recap && textOf(old.recap).replace(firstLine, '');
           const messages = old.shown;
-          return askSummary$(context, next, position, { ...order, former, messages });
+          return askSummary$(context, asked, next, position, { ...order, former, messages });
         }).pipe(map(announced(warn)));
       const summary: Step<Summary> = {
         kind: 'model',
@@ -84,7 +82,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
       };
       return context.perform(summary).pipe(
         map((summary) =>
-          compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
+          compacted(run, old, `${context.info.callId}/recap/${next.iteration}`, summary),
         ),
         defaultIfEmpty(run),
       );
@@ -222,10 +220,12 @@ interface SummaryOrder {
 }
 
 type AskNeeds = Parameters<typeof streamMessage$>[0];
+type Asked = Parameters<typeof streamMessage$>[1];
 
 /** Asks the model for a summary, without deltas. Emits the outcome; a failure is a value. Empty if interrupted. */
 export const askSummary$ = (
   context: AskNeeds,
+  call: Asked,
   run: OpenRun,
   position: string,
   { former, messages, prompt, maxTokens, portionTokens }: SummaryOrder,
@@ -237,9 +237,9 @@ export const askSummary$ = (
       before$.pipe(
         concatMap((before) => {
           if (before.status === 'failed') return of(before);
-          const stepId = `${context.call.callId}/${position}${index === 0 ? '' : `/${index}`}`;
+          const stepId = `${context.info.callId}/${position}${index === 0 ? '' : `/${index}`}`;
           const request = { system: prompt, messages: [material(stepId, before.text, portion)] };
-          return write$(unheard, run, stepId, { ...request, maxTokens }).pipe(
+          return write$(unheard, call, run, stepId, { ...request, maxTokens }).pipe(
             map((made) => ({ ...made, usage: addUsage(before.usage, made.usage) })),
           );
         }),
@@ -250,6 +250,7 @@ export const askSummary$ = (
 
 const write$ = (
   context: AskNeeds,
+  call: Asked,
   run: OpenRun,
   stepId: string,
   { messages, ...options }: ModelRequest,
@@ -258,7 +259,7 @@ const write$ = (
     const { iteration } = run;
     const own = { messageId: stepId, name: '', iteration, isTaken: () => false };
     const draft = createMessageBuilder(own);
-    return streamMessage$(context, run, undefined, { messages, options }, draft).pipe(
+    return streamMessage$(context, call, run, undefined, { messages, options }, draft).pipe(
       map((finish) => read(textOf(draft.message()).trim(), finish, draft.usage)),
       catchError((error: unknown) =>
         of<Summary>({ status: 'failed', why: messageOf(error), usage: draft.usage }),

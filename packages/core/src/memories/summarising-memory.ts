@@ -152,9 +152,14 @@ const maker = ({
     messages: readonly Message[],
   ): Observable<Summary> =>
     defer(() => {
-      const context = standAlone(sessionId, readied, scheduler);
+      const context = standAlone(sessionId, scheduler);
+      const asked = { model: readied, limits: limitsOf({}) };
       const position = `summary/${messages.at(-1)?.id ?? ''}`;
-      return askSummary$(context, startRun([], []), position, { ...order, former, messages });
+      return askSummary$(context, asked, startRun([], []), position, {
+        ...order,
+        former,
+        messages,
+      });
     }).pipe(
       deadline(timeoutMs, scheduler, 'The summary', 'timeoutMs'),
       catchError((error: unknown) => of(failed(messageOf(error)))),
@@ -241,10 +246,9 @@ const createRecent = <Value>(most: number): Recent<Value> => {
 /** The context of a request outside of calls: without observers and interrupts. */
 const standAlone = (
   sessionId: string,
-  model: Model,
   scheduler: SchedulerLike,
 ): Parameters<typeof streamMessage$>[0] => {
-  const call: CallInfo = {
+  const info: CallInfo = {
     rootId: sessionId,
     callId: sessionId,
     sessionId,
@@ -252,12 +256,11 @@ const standAlone = (
     metadata: {},
   };
   return {
-    call,
-    model,
-    throughLayers: identity,
+    info,
+    through: identity,
     scheduler,
     hooks: createHooks({
-      call,
+      call: info,
       scheduler,
       interceptors: [],
       listeners: [],
@@ -265,7 +268,6 @@ const standAlone = (
       nextSeq: () => 0,
     }),
     demand: openDemand,
-    limits: limitsOf({}),
     local: createLocals(new Map()),
   };
 };

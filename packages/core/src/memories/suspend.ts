@@ -6,9 +6,9 @@ import { suspensionsOf } from '../phases/acting.js';
 import { runTool$ } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
-import type { Context } from '../seams/context.js';
+import type { Context, Layer } from '../seams/layer.js';
 import type { Hooks } from '../seams/hooks.js';
-import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { phase } from '../seams/phase.js';
 import { cell, recorded } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
@@ -36,6 +36,7 @@ import {
   toOutput,
   toToolRun,
 } from '../values/tool-output.js';
+import type { LoopCall } from '../seams/call.js';
 
 const source: Rule = [
   (value) => value === 'client' || value === 'program',
@@ -162,7 +163,7 @@ export const waitingTools = (history: readonly Message[]): readonly Suspended[] 
 
 /** Continues the tools whose calls waited, with the results, before the first turn; none if other results are missing. */
 export const continueBelow = (
-  { layers, local }: Pick<LayerContext, 'layers' | 'local'>,
+  { layers, local }: Pick<Context, 'layers' | 'local'>,
   { history, status }: Pick<Call, 'history' | 'status'>,
   given: ToolMessage | undefined,
 ): void => {
@@ -176,11 +177,12 @@ export const continueBelow = (
     throw refused('A suspended sub-agent needs journal() and suspendBelow to continue.');
   }
   Object.assign(local(continuing), { tools, results });
-  local(firstPhase).create = (context) => phase((run) => continued$(context, run));
+  local(firstPhase).create = (context, call) => phase((run) => continued$(context, call, run));
 };
 
-const continued$ = (context: Context, run: OpenRun) => {
-  const { call, interruption, limits, local, toolkit } = context;
+const continued$ = (context: Context, call: LoopCall, run: OpenRun) => {
+  const { info, interruption, local } = context;
+  const toolkit = call.toolkit.current;
   // All are checked before the first one runs. A recorded one does not run.
   local(continuing).tools.forEach(({ toolCall: { name } }, index) => {
     const isWritten = local(recorded).by?.isWritten(`${run.iteration}/${index}`) === true;
@@ -190,8 +192,8 @@ const continued$ = (context: Context, run: OpenRun) => {
     mergeMap(({ toolCall }, index) => {
       const tool = toolkit.find(toolCall.name);
       const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
-      return runTool$(context, run, plan, { toolCall, failed: false, usage: noUsage }, true);
-    }, limits.parallel),
+      return runTool$(context, call, run, plan, { toolCall, failed: false, usage: noUsage }, true);
+    }, call.limits.parallel),
     toArray(),
     map((ran) => {
       if (interruption.current === undefined) assertAllReached(context);
@@ -199,12 +201,12 @@ const continued$ = (context: Context, run: OpenRun) => {
       const usage = ran.map((it) => it.usage).reduce(addUsage, noUsage);
       const late = ran.map(({ result }) => result);
       const toolRuns = [...run.toolRuns, ...ran.map(toToolRun)];
-      const spent = late.length === 0 ? run : addLate(spend(run, usage, 'acting'), call, late);
+      const spent = late.length === 0 ? run : addLate(spend(run, usage, 'acting'), info, late);
       const settled = { ...spent, toolRuns };
       const suspensions = suspensionsIn(settled.messages);
       return suspensions.length === 0
         ? settled
-        : { ...end(settled, 'suspended', assistantMessage(call, 'late', [])), suspensions };
+        : { ...end(settled, 'suspended', assistantMessage(info, 'late', [])), suspensions };
     }),
   );
 };

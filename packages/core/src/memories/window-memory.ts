@@ -177,7 +177,7 @@ export const wrapMemory = (name: string, wrap: (inner: MemoryFactory) => MemoryF
     name,
     priority: 54,
     call:
-      ({ call: { sessionId = '' } }) =>
+      ({ info: { sessionId = '' } }) =>
       (next) =>
       (call) =>
         next(

@@ -24,7 +24,7 @@ const switched = () => {
   const state = { isOn: true };
   const noting: Layer = {
     name: 'noting',
-    open: ({ call }) => tap({ subscribe: () => noted.push(call.agent.join('/')) }),
+    open: ({ info: call }) => tap({ subscribe: () => noted.push(call.agent.join('/')) }),
   };
   const wrap = (agent: Agent): Agent =>
     wrapAgent(agent, (own, options) => [state.isOn ? own.with(noting) : own, options]);

@@ -2,8 +2,9 @@ import type { Observable } from 'rxjs';
 import { concat, concatMap, from, identity, mergeMap, startWith, toArray } from 'rxjs';
 import { callTool$, type ToolCallResult } from './tool-call.js';
 import { thenMap } from '../flow/contained.js';
-import type { Context } from '../seams/context.js';
-import { type Phase, phase } from '../seams/phase.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context, Phase } from '../seams/layer.js';
+import { phase } from '../seams/phase.js';
 import {
   type AssistantMessage,
   frozen,
@@ -27,8 +28,6 @@ import { hasInexact } from '../values/exact-json.js';
 import { meantName } from '../values/meant-name.js';
 import { readJson } from '../values/read-json.js';
 
-type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
-
 /** Extras may not be JSON, and another process may resume the call. */
 const extrasLost = (names: readonly string[]): string =>
   `The call waits, so extras that no tool has taken are lost: ${names.join(', ')}.`;
@@ -37,34 +36,43 @@ const lost =
   'Only a session can resume this call: sessions(agent).open(id). Below a tool, it also needs journal() and suspendBelow.';
 
 /** Runs the tool calls of the last message, and adds their results in the same order. */
-export const acting = (context: Needs): Phase =>
+export const acting = (context: Context, call: LoopCall): Phase =>
   phase((run) => {
     const message = unanswered(run);
     if (message === undefined) return run;
-    const { parallel, maxToolCalls } = context.limits;
+    const { parallel, maxToolCalls } = call.limits;
     const latest = context.local(progress);
     latest.acting = { message, results: [] };
-    const toolCalls = toolCallsOf(message).map((toolCall) => readable(toolCall, run, context));
-    const { uses, extras, isLimited } = planBatch(run, toolCalls, context.toolkit, maxToolCalls);
+    const toolCalls = toolCallsOf(message).map((toolCall) =>
+      readable(toolCall, run, context, call),
+    );
+    const { uses, extras, isLimited } = planBatch(
+      run,
+      toolCalls,
+      call.toolkit.current,
+      maxToolCalls,
+    );
     if (isLimited) {
       const warning = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
-    const results$ = allOf$(batchesOf(uses), (use) => callTool$(context, run, use), parallel);
+    const results$ = allOf$(batchesOf(uses), (use) => callTool$(context, call, run, use), parallel);
     return results$.pipe(
       repeats.length === 0
         ? identity
         : concatMap((results) =>
             from(repeats).pipe(
-              concatMap((use) => callTool$(context, run, use, resultOf(use.sameAs, run, results))),
+              concatMap((use) =>
+                callTool$(context, call, run, use, resultOf(use.sameAs, run, results)),
+              ),
               startWith(...results),
               toArray(),
             ),
           ),
       thenMap((results) => {
         results.sort((a, b) => a.index - b.index);
-        latest.run = settle(run, message, uses, results, extras, context);
+        latest.run = settle(run, message, uses, results, extras, context, call);
         latest.acting = undefined;
         return latest.run;
       }),
@@ -79,10 +87,14 @@ const allOf$ = (
   concat(...batches.map((batch) => from(batch).pipe(mergeMap(act, parallel)))).pipe(toArray());
 
 /** The tool call with the name and the arguments that the model means, if it wrote them in another form. */
-const readable = (given: ToolCallBlock, run: OpenRun, context: Needs): ToolCallBlock => {
-  const { hooks, toolkit } = context;
+const readable = (
+  given: ToolCallBlock,
+  run: OpenRun,
+  { hooks }: Context,
+  { toolkit }: LoopCall,
+): ToolCallBlock => {
   const { iteration } = run;
-  const name = meantName(given.name, (it) => toolkit.find(it) !== undefined);
+  const name = meantName(given.name, (it) => toolkit.current.find(it) !== undefined);
   const toolCall = name === given.name ? given : frozen({ ...given, name });
   if (toolCall !== given) {
     hooks.report(iteration, { type: 'repaired', before: given.name, after: name, toolCall });
@@ -132,7 +144,8 @@ const settle = (
   uses: readonly PlannedCall[],
   given: readonly ToolCallResult[],
   extras: Extras,
-  { call, hooks, interruption, memory }: Needs,
+  { info, hooks, interruption }: Context,
+  { memory }: LoopCall,
 ): Run => {
   const isCut = interruption.current !== undefined;
   const results = isCut ? given.map((it) => ({ ...it, result: asInterrupted(it.result) })) : given;
@@ -160,16 +173,16 @@ const settle = (
     if (memory === noMemory) warn(lost);
     const names = Object.keys(answered.extras);
     if (names.length > 0) warn(extrasLost(names));
-    const answer = assistantMessage(call, `${run.iteration}/suspended`, []);
+    const answer = assistantMessage(info, `${run.iteration}/suspended`, []);
     return { ...end(answered, 'suspended', answer), suspensions };
   }
   const final = results.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
   if (final !== undefined) {
-    return end(answered, 'toolFinal', assistantMessage(call, `${run.iteration}/final`, final));
+    return end(answered, 'toolFinal', assistantMessage(info, `${run.iteration}/final`, final));
   }
   if (!run.stopping && !results.some(({ stop }) => stop)) return answered;
   return textOf(message) === ''
-    ? end(answered, 'stopped', assistantMessage(call, `${run.iteration}/stopped`, 'Stopped.'))
+    ? end(answered, 'stopped', assistantMessage(info, `${run.iteration}/stopped`, 'Stopped.'))
     : end(answered, 'stopped', textOnly(message));
 };
 

@@ -4,10 +4,11 @@ import type { StopChunk } from '../models/chunk-transform.js';
 import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
 import type { CallInfo } from '../values/reply.js';
 import { MillraceError } from '../values/errors.js';
-import { holding } from '../flow/interruption.js';
+import { holding } from '../seams/steps.js';
+import type { LoopCall } from '../seams/call.js';
 import { made$, thenMap } from '../flow/contained.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
-import type { Context } from '../seams/context.js';
+import type { Context } from '../seams/layer.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
 import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
@@ -56,38 +57,28 @@ export interface Directive {
   readonly again?: string;
 }
 
-type Needs = Pick<
-  Context,
-  | 'call'
-  | 'model'
-  | 'throughLayers'
-  | 'hooks'
-  | 'holds'
-  | 'demand'
-  | 'scheduler'
-  | 'limits'
-  | 'local'
-> &
-  Partial<Pick<Context, 'isInterruptible'>>;
+/** The part of a call that a request needs. */
+export type Asking = Pick<LoopCall, 'limits' | 'model'>;
 
 /** The ids of all tool calls of the conversation, which must not repeat. */
 export const toolCallIds = cell('call', () => new Set<string>());
 
 /** Asks the model for one message, in a step at `position`. */
 export const ask$ = (
-  context: Needs & Pick<Context, 'perform'>,
+  context: Context,
+  call: Asking,
   run: Pick<OpenRun, 'iteration'>,
   stage: RequestEvents,
   position: string,
   request: ModelRequest,
 ): Observable<ModelAnswer> => {
   const known = context.local(toolCallIds);
-  const { run$, cut$ } = modelStep(context, run, stage, position, request);
+  const { run$, cut$ } = modelStep(context, call, run, stage, position, request);
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
       thenMap((given) => {
-        const response = ownMessage(given, context.call, position);
+        const response = ownMessage(given, context.info, position);
         toolCallsOf(response.message).forEach(({ id }) => known.add(id));
         return response;
       }),
@@ -110,13 +101,14 @@ export interface ModelStep {
 
 /** Prepares the request for one message. The only place that asks a model. */
 export const modelStep = (
-  context: Needs,
+  context: Context,
+  call: Asking,
   { iteration }: Pick<OpenRun, 'iteration'>,
   stage: RequestEvents,
   position: string,
   { messages, ...options }: ModelRequest,
 ): ModelStep => {
-  const { call, hooks } = context;
+  const { info, hooks } = context;
   const known = context.local(toolCallIds);
   let builder: MessageBuilder | undefined;
   let earlier = noUsage;
@@ -127,8 +119,8 @@ export const modelStep = (
       earlier = addUsage(earlier, builder.usage);
     }
     builder = createMessageBuilder({
-      messageId: messageIdAt(`${call.callId}/${position}`, attempt),
-      name: call.agent.at(-1) ?? '',
+      messageId: messageIdAt(`${info.callId}/${position}`, attempt),
+      name: info.agent.at(-1) ?? '',
       iteration,
       isTaken: (id) => known.has(id),
     });
@@ -148,7 +140,7 @@ export const modelStep = (
     run$: (attempt) =>
       made$(() => {
         const own = begun(attempt);
-        let { name: model } = context.model;
+        let { name: model } = call.model;
         const answering = (name: string): void => {
           model = name;
         };
@@ -173,7 +165,7 @@ export const modelStep = (
         return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
           event === undefined
             ? cutShort('vetoed', own)
-            : streamMessage$(context, { iteration }, stage.chunk, event, own, answering).pipe(
+            : streamMessage$(context, call, { iteration }, stage.chunk, event, own, answering).pipe(
                 thenMap(answered$),
               ),
         );

@@ -3,10 +3,11 @@ import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { type Eventual, made$, recovering, thenMap } from '../flow/contained.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
-import type { Context } from '../seams/context.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context } from '../seams/layer.js';
 import type { EachHook } from '../seams/hooks.js';
 import type { CostBelow } from '../seams/spending.js';
-import { outputBelow, spentBelow } from '../seams/tool-context.js';
+import { outputBelow, spentBelow, toolContext } from '../seams/tool-context.js';
 import { cell } from '../step.js';
 import type { PlannedCall } from '../tools/batch.js';
 import type { CheckedUse, Decider, PendingUse, ReadyUse } from '../tools/types.js';
@@ -16,11 +17,6 @@ import { frozen, type ToolCallBlock } from '../values/message.js';
 import { failedOutput, suspendedOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
 import { checked$, failedBy, obstacleTo, reportRepair } from './check-tool-call.js';
-
-type Needs = Pick<
-  Context,
-  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'local' | 'toolContext'
->;
 
 export interface ToolDecision extends CostBelow {
   /** The tool call with the edits of its deciders. */
@@ -110,18 +106,20 @@ const maxEdits = 8;
  * after an edit, those that saw another input are asked again. Emits one decision; problems are reported to the model.
  */
 export const authorization$ = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   deciding: Deciding,
 ): Observable<ToolDecision> =>
   made$(() => {
-    const { hooks, toolkit, local } = context;
+    const { hooks, local } = context;
+    const { toolkit } = call;
     const { onInput } = deciding;
     const interceptors = hooks.each('preActing').map((it) => intercepting(it, run));
-    const validation = validating(context, run, plan, deciding);
+    const validation = validating(context, call, run, plan, deciding);
     const approvers = ({ name }: ToolCallBlock): readonly Decider[] => [
-      ...(toolkit.find(name)?.deciders ?? []),
+      ...(toolkit.current.find(name)?.deciders ?? []),
       ...local(decidersOfCall),
     ];
     const { toolCall } = plan;
@@ -129,7 +127,7 @@ export const authorization$ = (
     if (interceptors.length === 0 && approvers(toolCall).length === 0) {
       return decidedAlone$(validation, toolCall);
     }
-    const approving = createApproving(context, run, plan);
+    const approving = createApproving(context, call, run, plan);
     const list = (walk: Walk): readonly Member[] => [
       ...interceptors,
       validation,
@@ -275,7 +273,8 @@ const editedBy = (name: string, toolCall: ToolCallBlock, given: ToolCallBlock): 
 };
 
 const validating = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   { announce, refused }: Deciding,
@@ -285,17 +284,17 @@ const validating = (
   ask$: ({ toolCall }) => {
     announce(toolCall);
     if (refused !== undefined) return { answer: refused, failed: false };
-    const tool = context.toolkit.find(toolCall.name);
+    const tool = call.toolkit.current.find(toolCall.name);
     const { suspends } = toolCall;
     if (tool === undefined && suspends !== undefined) {
       const { request, from = 'program' } = suspends;
       return { answer: suspendedOutput(request, from), failed: false };
     }
-    const obstacle = obstacleTo(context, run, plan, toolCall, tool);
+    const obstacle = obstacleTo(context, call, run, plan, toolCall, tool);
     if (tool === undefined || obstacle !== undefined) {
       return { answer: failedOutput(obstacle ?? ''), failed: true };
     }
-    return checked$(context, tool, toolCall, plan).pipe(
+    return checked$(context, call, tool, toolCall, plan).pipe(
       thenMap((checked): Decided => {
         if (checked.status === 'refused') return no(checked);
         reportRepair(context, run, toolCall, checked.toolCall);
@@ -324,25 +323,26 @@ const refusingOnError =
   };
 
 /** The approvers of a decision share a tool context, whose signal aborts if the decision is cut. */
-const createApproving = (context: Needs, run: OpenRun, plan: PlannedCall) => {
-  const { hooks, toolkit, local } = context;
+const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: PlannedCall) => {
+  const { hooks, local } = context;
+  const { toolkit } = call;
   const abort = new LazyAbort();
   const stepId = `${run.iteration}/${plan.index}/intent`;
   const lending = { toolCallId: plan.toolCall.id, stepId, purpose: 'approval' };
-  const lent = context.toolContext(lending, run, abort);
+  const lent = toolContext(context, call, lending, run, abort);
   const member = (decider: Decider): Member => ({
     name: decider.name,
     of: decider,
     ask$: (walk) => {
       const { toolCall, checked } = walk;
-      const tool = toolkit.find(toolCall.name);
+      const tool = toolkit.current.find(toolCall.name);
       if (tool === undefined || checked === undefined) return removed(toolCall);
       const use: PendingUse = {
         tool,
         lent,
         local,
         round: editsOf(walk).length + 1,
-        check$: (other, as = tool) => checked$(context, as, other, plan),
+        check$: (other, as = tool) => checked$(context, call, as, other, plan),
         report: (event) => hooks.report(run.iteration, event),
       };
       return made$(() => decider.decide$(use, checked)).pipe(

@@ -3,7 +3,8 @@ import { restoreAsyncContext } from '../flow/async-context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { made$, settled } from '../flow/contained.js';
 import type { OpenRun } from '../run.js';
-import type { Context } from '../seams/context.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context } from '../seams/layer.js';
 import type { PlannedCall } from '../tools/batch.js';
 import type { CheckedUse, ReadyUse, Tool } from '../tools/types.js';
 import { isMillraceError } from '../values/errors.js';
@@ -16,11 +17,10 @@ import { written } from '../models/tool-parts.js';
 import type { Validation } from '../values/schema.js';
 import { thrownOutput, type ToolOutput } from '../values/tool-output.js';
 
-type Needs = Pick<Context, 'toolkit' | 'scheduler' | 'limits' | 'values' | 'hooks'>;
-
 /** Validates the input of a tool, within its timeout. */
 export const checked$ = (
-  { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
+  { scheduler }: Pick<Context, 'scheduler'>,
+  { limits, values }: Pick<LoopCall, 'limits' | 'values'>,
   tool: Tool,
   toolCall: ToolCallBlock,
   plan: PlannedCall,
@@ -65,15 +65,15 @@ const mayBecome = (
 
 /** Why a tool cannot be called as the deciders want it. */
 export const obstacleTo = (
-  context: Pick<Needs, 'toolkit' | 'limits' | 'hooks'>,
+  context: Pick<Context, 'hooks'>,
+  { toolkit, limits }: Pick<LoopCall, 'limits' | 'toolkit'>,
   run: OpenRun,
   plan: PlannedCall,
   { name, invalidInput }: ToolCallBlock,
   tool: Tool | undefined,
 ): string | undefined => {
-  const { toolkit, limits } = context;
   const isAsPlanned = name === plan.toolCall.name;
-  if (tool === undefined) return unknownTool(name, toolkit.names);
+  if (tool === undefined) return unknownTool(name, toolkit.current.names);
   if (isAsPlanned && plan.tool === undefined) return notYet(name);
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return renamed(name);
   return invalidInput === undefined ? undefined : unreadable(context, run, tool, invalidInput);

@@ -1,11 +1,10 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
-import { type ModelAnswer, modelStep, type RequestEvents } from './ask.js';
+import { type Asking, type ModelAnswer, modelStep, type RequestEvents } from './ask.js';
 import type { Call } from '../seams/call.js';
-import type { Context } from '../seams/context.js';
 import type { MillraceErrorCode } from '../values/errors.js';
 import { isMillraceError, messageOf, toMillraceError } from '../values/errors.js';
 import { limitsOf } from '../flow/deadline.js';
-import type { LayerContext } from '../seams/layer.js';
+import type { Context } from '../seams/layer.js';
 import { textBlock, textOf, type UserMessage } from '../values/message.js';
 import type { Model, ModelRequest } from '../models/model.js';
 import { ready } from '../models/answer-tool.js';
@@ -45,23 +44,23 @@ const isConsulted = (written: unknown): boolean =>
     usage: isUsage,
   });
 
-export type ConsultNeeds = Parameters<typeof modelStep>[0] & Pick<Context, 'perform'>;
-
 /**
  * Asks the model beside the loop, in a step, and emits the outcome. Counts no iteration and stores nothing. A failure
  * of the model is a value; an error of an interceptor fails the call.
  */
 export const consult$ = (
-  context: ConsultNeeds,
+  context: Context,
+  call: Asking,
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> => {
   const { run$, cut$ } = modelStep(
     context,
+    call,
     run,
     stageOf(phase),
     position,
-    supported(request, context),
+    supported(request, call),
   );
   return context.perform({
     kind: 'model',
@@ -93,10 +92,7 @@ export const instruction = (callId: string, position: string, text: string): Use
 });
 
 /** The limit of length is internal, so dropping it for a model without one needs no warning. */
-const supported = (
-  { maxTokens, ...request }: ModelRequest,
-  { model }: Pick<Context, 'model'>,
-): ModelRequest =>
+const supported = ({ maxTokens, ...request }: ModelRequest, { model }: Asking): ModelRequest =>
   maxTokens === undefined || model.unsupported?.includes('maxTokens') === true
     ? request
     : { ...request, maxTokens };
@@ -129,7 +125,7 @@ const read = (response: ModelAnswer): Consulted => {
  * `charge` adds the usage. Without any model, the outcome is a failure.
  */
 export const consultInCall$ = (
-  context: LayerContext,
+  context: Context,
   call: Pick<Call, 'model' | 'options'>,
   { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
@@ -138,6 +134,10 @@ export const consultInCall$ = (
     return of({ status: 'failed', why, usage: noUsage });
   }
   const limits = limitsOf(call.options.limits);
-  const asks = { ...context, model: ready(model), limits };
-  return consult$(asks, { iteration: context.hooks.iteration() }, consultation);
+  return consult$(
+    context,
+    { model: ready(model), limits },
+    { iteration: context.hooks.iteration() },
+    consultation,
+  );
 };

@@ -2,7 +2,8 @@ import { map, type Observable, timer } from 'rxjs';
 import type { Limits } from '../flow/deadline.js';
 import type { Malformed, RequestOptions } from '../models/model.js';
 import { correct, end, type OpenRun, type Run } from '../run.js';
-import type { Context } from '../seams/context.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context } from '../seams/layer.js';
 import { waited$ } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import {
@@ -15,7 +16,8 @@ import {
 import { haltedError } from './limit.js';
 import { discard } from './message-builder.js';
 
-type Needs = Pick<Context, 'hooks' | 'model' | 'limits'>;
+type Needs = Pick<Context, 'hooks'>;
+type Asked = Pick<LoopCall, 'limits' | 'model'>;
 
 /**
  * Asks the model again: its message is discarded, and the next request shows it with the reason. `kind` counts how often this happened
@@ -59,13 +61,14 @@ export const afterHalt = (
 /** After text in which no action could be read. */
 export const afterMalformed = (
   context: Needs,
+  call: Asked,
   run: OpenRun,
   message: AssistantMessage,
   malformed: Malformed,
 ): Run => {
   const { feedback, why = firstLine(feedback), written } = malformed;
   if (malformed.isThought === true) return keepThinking(context, run, message, feedback, why);
-  const { maxParseRetries } = context.limits;
+  const { maxParseRetries } = call.limits;
   if (misread(run) < maxParseRetries) {
     if (written === undefined) return askAgain(context, run, 'malformed', message, feedback);
     // The feedback quotes what was written.
@@ -76,7 +79,7 @@ export const afterMalformed = (
   if (isAnswer && textOf(message).trim() !== '') return end(run, 'answer', message);
   throw new MillraceError(
     'invalidResponse',
-    `The model '${context.model.name}' wrote an action that could not be parsed, ${maxParseRetries + 1} times in a row: ${why}`,
+    `The model '${call.model.name}' wrote an action that could not be parsed, ${maxParseRetries + 1} times in a row: ${why}`,
     written === undefined ? {} : { partial: written },
   );
 };
@@ -104,24 +107,30 @@ const keepThinking = (
 };
 
 /** After an empty message, the first in a row. */
-export const afterEmpty = (context: Needs, run: OpenRun, message: AssistantMessage): OpenRun => {
+export const afterEmpty = (
+  context: Needs,
+  call: Asked,
+  run: OpenRun,
+  message: AssistantMessage,
+): OpenRun => {
   if (run.corrections['emptyAnswer'] === undefined) {
     return askAgain(context, run, 'emptyAnswer', message, 'Your answer was empty. Please answer.');
   }
   throw new MillraceError(
     'emptyAnswer',
-    `The model '${context.model.name}' returned nothing, even after a reminder.`,
+    `The model '${call.model.name}' returned nothing, even after a reminder.`,
   );
 };
 
 /** Waits before asking again after an unreadable action, longer each time in a row. */
 export const afterBackoff = (
-  context: Pick<Context, 'limits' | 'scheduler' | 'perform'>,
+  context: Pick<Context, 'perform' | 'scheduler'>,
+  { limits }: Pick<LoopCall, 'limits'>,
   before: OpenRun,
   after: Run,
 ): Run | Observable<Run> => {
   const isAgain = after.status === 'open' && misread(after) > misread(before);
-  const ms = isAgain ? misread(after) * context.limits.parseBackoffMs : 0;
+  const ms = isAgain ? misread(after) * limits.parseBackoffMs : 0;
   if (ms === 0) return after;
   const rested$ = waited$(context, `${after.iteration}/backoff`, timer(ms, context.scheduler));
   return rested$.pipe(map(() => after));

@@ -10,8 +10,9 @@ export {
   replacePhase,
   withoutPhase,
 } from './phase-list.js';
-export { type Phase, phase, type PhaseFactory } from '../seams/phase.js';
-export type { Context } from '../seams/context.js';
+export { phase } from '../seams/phase.js';
+export type { Context, Phase, PhaseFactory } from '../seams/layer.js';
+export { toolContext } from '../seams/tool-context.js';
 export { consult$, type Consulted, instruction } from './consult.js';
 export {
   addEphemeral,

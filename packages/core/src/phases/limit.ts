@@ -2,8 +2,10 @@ import { concat, identity, map, type Observable, of, throwError } from 'rxjs';
 import { withoutTools } from '../models/request-options.js';
 import type { EndedRun, OpenRun } from '../run.js';
 import { append, assertPaired, end, messagesOf, spend } from '../run.js';
-import type { Context } from '../seams/context.js';
-import { type Phase, phase } from '../seams/phase.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context, Phase } from '../seams/layer.js';
+import { isInterruptible } from '../seams/steps.js';
+import { phase } from '../seams/phase.js';
 import { MillraceError } from '../values/errors.js';
 import { noMemory } from '../values/memory.js';
 import {
@@ -18,21 +20,24 @@ import {
 import type { CallInfo, EndReason } from '../values/reply.js';
 import { ask$, type ModelAnswer, type RequestEvents } from './ask.js';
 import { discardUnlessKept } from './message-builder.js';
-import { remember$, type Remembering } from './remember.js';
+import { remember$ } from './remember.js';
 
 /** Ends the run if the call was interrupted. */
 export const checkInterrupt = (
-  context: Pick<Context, 'call' | 'interruption' | 'isInterruptible'>,
+  context: Pick<Context, 'info' | 'interruption' | 'layers'>,
 ): Phase =>
-  context.isInterruptible
+  isInterruptible(context)
     ? phase((run) =>
         context.interruption.current === undefined ? run : endInterrupted(run, context),
       )
     : identity;
 
 /** Stores new messages; an assistant message is stored together with its tool results. */
-export const storeMemory = (context: Remembering): Phase =>
-  context.memory === noMemory
+export const storeMemory = (
+  context: Parameters<typeof remember$>[0],
+  { memory }: Pick<LoopCall, 'memory'>,
+): Phase =>
+  memory === noMemory
     ? phase((run) => {
         assertPaired(unstored(run));
         return stored(run);
@@ -41,55 +46,50 @@ export const storeMemory = (context: Remembering): Phase =>
         const messages = unstored(run);
         return messages.length + run.late.length === 0
           ? run
-          : concat(remember$(context, run, messages), of(stored(run)));
+          : concat(remember$(context, memory, run, messages), of(stored(run)));
       });
 
 const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);
 
 const stored = (run: OpenRun): OpenRun => ({ ...run, stored: run.messages.length, late: [] });
 
-type Needs = ClosingNeeds & Pick<Context, 'limits'>;
-
 /** Ends the run at `maxIterations`: with a closing request without tools, an error, or the partial answer. */
-export const limit = (context: Needs): Phase =>
+export const limit = (context: Context, call: LoopCall): Phase =>
   phase((run) => {
-    const { maxIterations, onLimit } = context.limits;
+    const { maxIterations, onLimit } = call.limits;
     if (run.iteration < maxIterations) return run;
     switch (onLimit) {
       case 'answer':
-        return close$(run, context, {
+        return close$(run, context, call, {
           reason: 'maxIterations',
           what: 'The maximum number of iterations is reached.',
-          unusable: (partial) => usedUp(context, partial),
+          unusable: (partial) => usedUp(call, partial),
         });
       case 'error':
-        return throwError(() => usedUp(context));
+        return throwError(() => usedUp(call));
       case 'partial':
         return end(run, 'maxIterations', partialOf(run, context));
     }
   });
 
-const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
+const partialOf = ({ messages }: OpenRun, { info }: Context): AssistantMessage => {
   const last = messages.findLast(
     (message): message is AssistantMessage =>
       message.role === 'assistant' &&
-      message.id.startsWith(`${call.callId}/`) &&
+      message.id.startsWith(`${info.callId}/`) &&
       textOf(message).trim() !== '',
   );
   return last === undefined
-    ? assistantMessage(call, 'partial', 'The maximum number of iterations is reached.')
+    ? assistantMessage(info, 'partial', 'The maximum number of iterations is reached.')
     : textOnly(last);
 };
 
-const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
+const usedUp = ({ limits: { maxIterations } }: LoopCall, partial?: string): MillraceError =>
   new MillraceError(
     'maxIterations',
     `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial'.`,
     partial === undefined ? {} : { partial },
   );
-
-export type ClosingNeeds = Parameters<typeof ask$>[0] &
-  Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 
 export interface Closing {
   readonly reason: EndReason;
@@ -114,7 +114,8 @@ const stage: RequestEvents = {
 /** Ends a run with a closing request without tools: the model answers from what it has found so far. */
 export const close$ = (
   run: OpenRun,
-  context: ClosingNeeds,
+  context: Context,
+  call: LoopCall,
   closing: Closing,
 ): Observable<EndedRun> => {
   const {
@@ -122,13 +123,13 @@ export const close$ = (
     instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
   } = closing;
   const request: UserMessage = {
-    id: `${context.call.callId}/${position}/instruction`,
+    id: `${context.info.callId}/${position}/instruction`,
     role: 'user',
     content: [textBlock(instruction)],
   };
-  const messages = [...messagesOf(run, context.call), request];
-  return ask$(context, run, stage, position, {
-    ...withoutTools(context.request, context.toolkit, context.model),
+  const messages = [...messagesOf(run, context.info), request];
+  return ask$(context, call, run, stage, position, {
+    ...withoutTools(call.request, call.toolkit.current, call.model),
     messages,
   }).pipe(
     map((response) => {
@@ -145,7 +146,7 @@ export const close$ = (
 const closed = (
   run: OpenRun,
   response: ModelAnswer,
-  context: ClosingNeeds,
+  context: Context,
   closing: Closing,
 ): EndedRun => {
   switch (response.status) {
@@ -161,7 +162,7 @@ const closed = (
 const summed = (
   run: OpenRun,
   { message, finish, halt, malformed }: Extract<ModelAnswer, { status: 'answered' }>,
-  context: ClosingNeeds,
+  context: Context,
   { reason, what, unusable }: Closing,
 ): EndedRun => {
   const text = textOf(message);
@@ -204,7 +205,7 @@ export const haltedError = (message: AssistantMessage, why: string): MillraceErr
 /** Ends an interrupted run with the interrupt's message, the partial text, or a short sentence. */
 export const endInterrupted = (
   run: OpenRun,
-  { call, interruption }: Pick<Context, 'call' | 'interruption'>,
+  { info: call, interruption }: Pick<Context, 'info' | 'interruption'>,
   partial?: AssistantMessage,
   instead?: string,
 ): EndedRun => {
@@ -214,10 +215,10 @@ export const endInterrupted = (
     : end(run, 'interrupted', assistantMessage(call, 'interrupted', message ?? 'Interrupted.'));
 };
 
-export const endStopped = (run: OpenRun, { call }: Pick<Context, 'call'>): EndedRun =>
+export const endStopped = (run: OpenRun, { info: call }: Pick<Context, 'info'>): EndedRun =>
   end(run, 'stopped', stoppedMessage(call));
 
-export const stoppedMessage = (call: Context['call']): AssistantMessage =>
+export const stoppedMessage = (call: Context['info']): AssistantMessage =>
   assistantMessage(call, 'stopped', 'Stopped.');
 
 /** A message without its thinking and tool calls. */

@@ -1,5 +1,5 @@
 import type { MessageChunk, StopChunk } from '../models/chunk-transform.js';
-import type { Context } from '../seams/context.js';
+import type { Context } from '../seams/layer.js';
 import type { ChunkOf } from '../events.js';
 import type {
   AssistantBlock,

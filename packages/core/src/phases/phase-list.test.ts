@@ -12,7 +12,7 @@ import {
   timer,
 } from 'rxjs';
 import { createAgent } from '../agent.js';
-import { turnThrough } from '../seams/layer.js';
+import { turnThrough } from '../seams/through.js';
 import { textBlock, textOf } from '../values/message.js';
 import {
   acting,
@@ -39,7 +39,7 @@ import { tool } from '../tools/tool.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'echo' });
-const hint: PhaseFactory = ({ call }) =>
+const hint: PhaseFactory = ({ info: call }) =>
   phase((run) =>
     of(
       addEphemeral(run, {
@@ -97,7 +97,7 @@ describe('phases', () => {
   });
 
   it('L6: one can end the run', async () => {
-    const lazy: PhaseFactory = ({ call }) =>
+    const lazy: PhaseFactory = ({ info: call }) =>
       phase((run) =>
         of(
           end(run, 'stopped', {
@@ -191,7 +191,7 @@ describe('phases', () => {
   });
 
   it('I1: one that leaves a tool use without its result is an error that names it, before anything is sent', async () => {
-    const spoil: PhaseFactory = ({ call }) =>
+    const spoil: PhaseFactory = ({ info: call }) =>
       phase((run) =>
         of(
           append(run, {

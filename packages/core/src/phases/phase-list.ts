@@ -1,11 +1,10 @@
 import { defer, map, of, take, toArray } from 'rxjs';
 import { contained, failAs, thenMap } from '../flow/contained.js';
-import type { Call } from '../seams/call.js';
-import type { Context } from '../seams/context.js';
-import { type Phase, phase, type PhaseFactory, seesEnded } from '../seams/phase.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context, Phase, PhaseFactory, Layer } from '../seams/layer.js';
+import { phase, seesEnded } from '../seams/phase.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import type { Layer } from '../seams/layer.js';
 import { acting } from './acting.js';
 import { checkInterrupt, limit, storeMemory } from './limit.js';
 import { reasoning } from './reasoning.js';
@@ -56,7 +55,7 @@ const edit = (
 });
 
 /** Creates a phase; checks that one from outside the kernel emits one run. */
-export const checkedPhase = (create: PhaseFactory, context: Context, call: Call): Phase => {
+export const checkedPhase = (create: PhaseFactory, context: Context, call: LoopCall): Phase => {
   if (nativePhases.includes(create)) return create(context, call);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;

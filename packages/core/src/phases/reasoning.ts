@@ -16,11 +16,11 @@ import { withoutTools, withTools } from '../models/request-options.js';
 import type { RequestOptions } from '../models/model.js';
 import { append, assertAnswered, end, messagesOf, nextIteration, spend } from '../run.js';
 import type { OpenRun, Run } from '../run.js';
-import type { Context } from '../seams/context.js';
-import { type Phase, phase } from '../seams/phase.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context, Phase } from '../seams/layer.js';
+import { phase } from '../seams/phase.js';
 import { toolCallsOf } from '../values/message.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 type Answered = Extract<ModelAnswer, { status: 'answered' }>;
 
 const stage: RequestEvents = {
@@ -30,16 +30,16 @@ const stage: RequestEvents = {
 };
 
 /** Asks the model for the next message. A message without tool calls is the answer, and ends the run. */
-export const reasoning = (context: Needs): Phase =>
+export const reasoning = (context: Context, call: LoopCall): Phase =>
   phase((before) => {
     assertAnswered(before);
     const run = nextIteration(before);
-    const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
-    return ask$(context, run, stage, String(run.iteration), request).pipe(
+    const request = { ...optionsOf(run, call), messages: messagesOf(run, context.info) };
+    return ask$(context, call, run, stage, String(run.iteration), request).pipe(
       thenMap((response) => {
-        const decided = decide(spend(run, response.usage, 'reasoning'), response, context);
+        const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
         const after = discardUnlessKept(context, decided, response.message);
-        return afterBackoff(context, run, after);
+        return afterBackoff(context, call, run, after);
       }),
     );
   });
@@ -47,7 +47,7 @@ export const reasoning = (context: Needs): Phase =>
 /** A choice that forces a tool covers the first request only: otherwise the model could never answer. */
 const optionsOf = (
   run: OpenRun,
-  { request: own, toolkit, limits, model }: Needs,
+  { request: own, toolkit: { current: toolkit }, limits, model }: LoopCall,
 ): RequestOptions => {
   const { iteration, executed } = run;
   const request = raiseTemperature(own, run, limits);
@@ -57,7 +57,7 @@ const optionsOf = (
   return withTools(iteration > 1 && forces ? rest : request, toolkit);
 };
 
-const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
+const decide = (run: OpenRun, response: ModelAnswer, context: Context, call: LoopCall): Run => {
   switch (response.status) {
     case 'vetoed':
       return endStopped(run, context);
@@ -65,7 +65,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
       return endInterrupted(run, context, response.message, response.instead);
     case 'answered': {
       const { message, again, halt, isShown } = response;
-      if (again === undefined) return accept(run, response, context);
+      if (again === undefined) return accept(run, response, context, call);
       return halt === undefined
         ? askAgain(context, run, 'again', message, again)
         : afterHalt(context, run, message, again, isShown);
@@ -73,7 +73,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
   }
 };
 
-const accept = (run: OpenRun, response: Answered, context: Needs): Run => {
+const accept = (run: OpenRun, response: Answered, context: Context, call: LoopCall): Run => {
   const { finish, stop, malformed } = response;
   // Tool calls of a truncated message may be incomplete.
   const message = finish === 'stop' ? response.message : withoutToolCalls(response.message);
@@ -83,8 +83,8 @@ const accept = (run: OpenRun, response: Answered, context: Needs): Run => {
   if (stop) return end(run, 'stopped', message, finish);
   if (finish === 'length') return end(run, 'truncated', message, finish);
   if (finish !== 'stop') return end(run, 'refused', message, finish);
-  if (malformed !== undefined) return afterMalformed(context, run, message, malformed);
-  if (hasNoAnswer(message)) return afterEmpty(context, run, message);
+  if (malformed !== undefined) return afterMalformed(context, call, run, message, malformed);
+  if (hasNoAnswer(message)) return afterEmpty(context, call, run, message);
   return context.interruption.current === undefined
     ? end(run, 'answer', message, finish)
     : endInterrupted(run, context, message);

@@ -1,21 +1,16 @@
 import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
 import { contained, failAs } from '../flow/contained.js';
-import type { Context } from '../seams/context.js';
 import type { ReportedPayload } from '../events.js';
 import { freezeMessage, type Message } from '../values/message.js';
 import type { Hooks } from '../seams/hooks.js';
-import { appended$, type MemoryChange, noMemory } from '../values/memory.js';
+import { appended$, type Memory, type MemoryChange, noMemory } from '../values/memory.js';
 import { defined } from '../values/options.js';
 import { assertPaired, type Run } from '../run.js';
 
-/** The part of a call that writing to memory needs. */
-export interface Remembering extends Pick<Context, 'memory'> {
-  readonly hooks: Pick<Hooks, 'report'>;
-}
-
 /** Stores messages after late results, all or none; reports the changes. Errors if a tool call has no result. */
 export const remember$ = (
-  { memory, hooks }: Remembering,
+  { hooks }: { readonly hooks: Pick<Hooks, 'report'> },
+  memory: Memory,
   { iteration, late }: Pick<Run, 'iteration' | 'late'>,
   messages: readonly Message[],
   hasFailed = false,

@@ -12,21 +12,20 @@ import {
 } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained, made$, recovering, settled, thenMap } from '../flow/contained.js';
-import type { Context } from '../seams/context.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context } from '../seams/layer.js';
 import { deadline } from '../flow/deadline.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checked$, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
-import { outputBelow, spentBelow, startTool } from '../seams/tool-context.js';
+import { outputBelow, spentBelow, startTool, toolContext } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
 import { failedOutput, lostIn, toOutput } from '../values/tool-output.js';
 import type { PlannedCall } from '../tools/batch.js';
 import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
-
-type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'toolContext'>;
 
 export interface RunOutcome extends CostBelow {
   /** The tool call as it ran, with the edits of deciders. */
@@ -54,22 +53,24 @@ export const settledRun = (
 };
 
 export const createToolRun = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   decision: ToolDecision,
   plan: PlannedCall,
 ): PendingRun => {
-  const { toolkit, scheduler, limits } = context;
+  const { scheduler } = context;
+  const { toolkit, limits } = call;
   const { toolCall, answer, failed } = decision;
   const { name } = toolCall;
   if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
-  const tool = toolkit.find(name);
+  const tool = toolkit.current.find(name);
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = new LazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
   const unmarked = tool.callsAgents === true ? undefined : name;
   const lending = { toolCallId: toolCall.id, stepId, unmarked };
-  const toolContext = context.toolContext(lending, run, abort);
+  const lent = toolContext(context, call, lending, run, abort);
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;
@@ -80,17 +81,17 @@ export const createToolRun = (
     output,
     executed: true,
     failed: output.isError,
-    ...addCost(decision, spentBelow(toolContext)),
+    ...addCost(decision, spentBelow(lent)),
   });
   const ran$ =
     'value' in decision
-      ? output$(context, run, tool, decision, toolContext, failedInterceptor)
+      ? output$(context, call, run, tool, decision, lent, failedInterceptor)
       : // The value is not recorded: the input is read again.
-        checked$(context, tool, toolCall, plan).pipe(
+        checked$(context, call, tool, toolCall, plan).pipe(
           thenMap((checked) =>
             checked.status === 'refused'
               ? failedOutput(checked.why)
-              : output$(context, run, tool, checked, toolContext, failedInterceptor),
+              : output$(context, call, run, tool, checked, lent, failedInterceptor),
           ),
         );
   return {
@@ -111,7 +112,7 @@ export const createToolRun = (
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
         return failedBy(context, run, name, error);
       }),
-      thenMap((output) => ranTo(outputBelow(toolContext) ?? output)),
+      thenMap((output) => ranTo(outputBelow(lent) ?? output)),
     ),
     cutAs: (why) => ranTo(failedOutput(why)),
   };
@@ -119,20 +120,21 @@ export const createToolRun = (
 
 /** The last output of a tool; progress is reported. Each attempt gets a fresh copy of the input. */
 const output$ = (
-  context: Needs,
+  context: Context,
+  { toolkit }: LoopCall,
   { iteration }: OpenRun,
   tool: Tool,
   { toolCall, value }: Pick<ToolDecision, 'toolCall' | 'value'>,
-  toolContext: ToolContext,
+  lent: ToolContext,
   onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
   const attempt$ = made$((owner): ToolEmission | Observable<ToolEmission> => {
     // It may have been removed between two attempts.
-    if (context.toolkit.find(name) === undefined) return { type: 'output', output: gone(name) };
+    if (toolkit.current.find(name) === undefined) return { type: 'output', output: gone(name) };
     const given = retry === undefined ? value : copied(value);
-    return startTool(toolContext, () => tool.run$(given, toolContext), owner);
+    return startTool(lent, () => tool.run$(given, lent), owner);
   });
   const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
   const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {

@@ -13,7 +13,7 @@ const asks: Message = {
 };
 
 const storing = (run: Run, memory = inProcessMemory()('s')) =>
-  lastValueFrom(of(run).pipe(storeMemory({ memory, hooks: { report: () => undefined } })));
+  lastValueFrom(of(run).pipe(storeMemory({ hooks: { report: () => undefined } }, { memory })));
 
 describe('storeMemory', () => {
   it('I1: refuses a tool use without its result, and writes nothing', async () => {

@@ -2,7 +2,9 @@ import { concat, concatMap, EMPTY, find, type Observable, of } from 'rxjs';
 import { contained, failing, made$, thenMap } from '../flow/contained.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
-import type { Context } from '../seams/context.js';
+import type { Demand } from '../flow/demand.js';
+import type { LoopCall } from '../seams/call.js';
+import type { Context } from '../seams/layer.js';
 import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
 import { defined } from '../values/options.js';
@@ -15,10 +17,10 @@ import { createRetryBudget } from '../models/timeouts.js';
 import { cell } from '../step.js';
 import { tokensIn } from '../values/usage.js';
 
-type Needs = Pick<
-  Context,
-  'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'local'
->;
+type Needs = Pick<Context, 'hooks' | 'info' | 'local' | 'scheduler' | 'through'> & {
+  readonly demand: Demand;
+};
+type Asked = Pick<LoopCall, 'limits' | 'model'>;
 
 /** The retries that are left to a family of calls. */
 export const retries = cell('family', () => ({ budget: createRetryBudget(10) }));
@@ -33,6 +35,7 @@ const maxResponses = 16;
 /** Feeds the builder until the message is complete, and emits its finish. */
 export const streamMessage$ = (
   context: Needs,
+  call: Asked,
   { iteration }: Pick<OpenRun, 'iteration'>,
   chunk: Chunk | undefined,
   asked: BeforeModel,
@@ -41,9 +44,9 @@ export const streamMessage$ = (
   answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
   const { hooks } = context;
-  const model = context.throughLayers(context.model);
+  const model = context.through(call.model);
   const { options, dropped } = supportedOptions(model, asked.options);
-  const modelContext = modelContextOf(context, iteration, builder.messageId, answering);
+  const modelContext = modelContextOf(context, call, iteration, builder.messageId, answering);
   const isIntercepted = chunk !== undefined && hooks.intercepts(chunk.type);
   let shown: readonly Observable<unknown>[] = [];
   const show = (delta: ChunkOf): void => {
@@ -102,7 +105,8 @@ const isWhole = (
   builder.finish !== undefined && builder.finish !== 'pause';
 
 const modelContextOf = (
-  { call, hooks, demand, scheduler, limits, local }: Needs,
+  { info, hooks, demand, scheduler, local }: Needs,
+  { limits }: Asked,
   iteration: number,
   stepId: string,
   answering: (model: string) => void,
@@ -111,7 +115,7 @@ const modelContextOf = (
   return {
     demand,
     scheduler,
-    callId: call.callId,
+    callId: info.callId,
     stepId,
     random: randomOf(stepId),
     report: (event) => {

@@ -6,8 +6,9 @@ import { cutObservation, errorIn, failedOutput, rejectedResult } from '../values
 import type { ToolDecision } from './authorize-tool-call.js';
 import { answered, authorization$, interruptedText } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
-import { holding } from '../flow/interruption.js';
-import type { Context } from '../seams/context.js';
+import type { LoopCall } from '../seams/call.js';
+import { holding } from '../seams/steps.js';
+import type { Context } from '../seams/layer.js';
 import { withError } from '../events.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type OpenRun, progress } from '../run.js';
@@ -16,7 +17,7 @@ import { createToolRun, type RunOutcome, type PendingRun, settledRun } from './r
 import { type CostBelow, costOf } from '../seams/spending.js';
 import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
 import type { PlannedCall, AskedCall } from '../tools/batch.js';
-import { activeGroups } from '../tools/toolkit.js';
+import { activateOnly, activeGroups } from '../tools/toolkit.js';
 import { noMemory } from '../values/memory.js';
 
 export interface ToolCallResult extends CostBelow {
@@ -37,46 +38,44 @@ export interface ToolCallResult extends CostBelow {
   readonly groups?: readonly string[];
 }
 
-type Needs = Parameters<typeof authorization$>[0] &
-  Parameters<typeof createUncertain>[0] &
-  Pick<
-    Context,
-    'call' | 'limits' | 'holds' | 'isInterruptible' | 'local' | 'perform' | 'activateOnly'
-  >;
-
 /**
  * Answers a tool call in two steps, the decision and the run. Emits one result, and one `preActing` and `postActing`
  * event. `known` answers it without running the tool.
  */
 export const callTool$ = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   known?: ToolResultBlock,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}/intent`;
-  const { hasRun, run$, cut$: cut } = intentStep(context, run, plan, known);
+  const { hasRun, run$, cut$: cut } = intentStep(context, call, run, plan, known);
   return context
     .perform({ kind: 'intent', id, input: plan.toolCall, run: run$, cut })
-    .pipe(thenMap((decision) => runTool$(context, run, plan, decision, hasRun())));
+    .pipe(thenMap((decision) => runTool$(context, call, run, plan, decision, hasRun())));
 };
 
 /** Runs a tool as decided, in a step. `isNew`: decided in this process, so that no other one can have started it. */
 export const runTool$ = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   decision: ToolDecision,
   isNew: boolean,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}`;
-  const acting = toolStep(context, run, plan, decision, isNew);
+  const acting = toolStep(context, call, run, plan, decision, isNew);
   const { run$, cut$: cut } = acting;
   return context.perform({ kind: 'tool', id, input: decision.toolCall, run: run$, cut }).pipe(
     thenMap((given) => {
       const { groups } = given;
-      // Replays the effect of a recorded tool call.
-      if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+      if (!acting.hasRun() && groups !== undefined) {
+        // Replays the effect of a recorded tool call, whose events were delivered before.
+        activateOnly(call.toolkit, groups);
+        context.local(recorded).by?.passed();
+      }
       const outcome = sameUse(given, plan);
       const { toolCall, result, ms } = outcome;
       context.local(progress).acting?.results.push(result);
@@ -103,7 +102,8 @@ const sameUse = (
       };
 
 const intentStep = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   known: ToolResultBlock | undefined,
@@ -121,7 +121,7 @@ const intentStep = (
     hasRun: () => hasRun,
     run$: (): Observable<ToolDecision> => {
       hasRun = true;
-      return authorization$(context, run, plan, {
+      return authorization$(context, call, run, plan, {
         announce,
         onInput: (toolCall) => {
           latest = toolCall;
@@ -147,13 +147,15 @@ const refusal = ({ stopping }: OpenRun, { refusal: why }: PlannedCall): ToolOutp
 
 /** The work of a tool step, and its cut: runs the tool as decided, then the `postActing` interceptors. */
 const toolStep = (
-  context: Needs,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   decision: ToolDecision,
   isNew: boolean,
 ) => {
-  const { scheduler, toolkit } = context;
+  const { scheduler } = context;
+  const { groups: before } = call.toolkit.current;
   const position = `${run.iteration}/${plan.index}`;
   let hasRun = false;
   let startedAt = scheduler.now();
@@ -165,15 +167,20 @@ const toolStep = (
     isReported = true;
     const ms = scheduler.now() - startedAt;
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
-    const note = noteOn(context, run, plan, failures);
-    const groups = activeGroups(context.toolkit.groups);
-    const isSame = JSON.stringify(groups) === JSON.stringify(activeGroups(toolkit.groups));
+    const note = noteOn(context, call, run, plan, failures);
+    const groups = activeGroups(call.toolkit.current.groups);
+    const isSame = JSON.stringify(groups) === JSON.stringify(activeGroups(before));
     const changed = isSame ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
-    const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
-    const outcome$ = finish$(context, run, given, { index: plan.index, ms, ...changed }, note).pipe(
-      holding(context, position),
-    );
+    const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
+    const outcome$ = finish$(
+      context,
+      call,
+      run,
+      given,
+      { index: plan.index, ms, ...changed },
+      note,
+    ).pipe(holding(context, position));
     return backoff === 0 ? outcome$ : timer(backoff, scheduler).pipe(thenMap(() => outcome$));
   };
   return {
@@ -185,8 +192,8 @@ const toolStep = (
       startedAt = scheduler.now();
       running =
         isNew || decision.answer !== undefined
-          ? createToolRun(context, run, decision, plan)
-          : createUncertain(context, run, decision, plan);
+          ? createToolRun(context, call, run, decision, plan)
+          : createUncertain(context, call, run, decision, plan);
       return running.ran$.pipe(thenMap(finished$));
     },
     cut$: ({ message = interruptedText }: Cut): Observable<ToolCallResult> =>
@@ -195,7 +202,7 @@ const toolStep = (
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
         const ms = scheduler.now() - startedAt;
         // No backoff: the model will not be asked again.
-        return finish$(context, run, given, { index: plan.index, ms }, '');
+        return finish$(context, call, run, given, { index: plan.index, ms }, '');
       }),
   };
 };
@@ -216,7 +223,8 @@ const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
 });
 
 const noteOn = (
-  { hooks, limits }: Needs,
+  { hooks }: Context,
+  { limits }: LoopCall,
   { iteration }: OpenRun,
   { toolCall: { name }, repeats, refusal: refused }: PlannedCall,
   failures: number,
@@ -237,7 +245,8 @@ const noteOn = (
 };
 
 const finish$ = (
-  { hooks, limits }: Needs,
+  { hooks }: Context,
+  { limits }: LoopCall,
   { iteration }: OpenRun,
   { toolCall, output, executed, failed, usage, below }: RunOutcome,
   at: Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
@@ -301,23 +310,22 @@ const tooManyFailures = (name: string, failures: number): string =>
 const sameAgain = (name: string, repeats: number): string =>
   `You have called ${name} with the same arguments ${repeats + 1} times in a row. Use its result, or call something else.`;
 
-type Uncertain = Parameters<typeof createToolRun>[0] & Pick<Context, 'local' | 'memory'>;
-
 /** Answers a tool call that was running when the process ended. It may have run, so it never runs again silently. */
 const createUncertain = (
-  context: Uncertain,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   decision: ToolDecision,
   plan: PlannedCall,
 ): PendingRun => {
-  const { hooks, local, memory, toolkit } = context;
+  const { hooks, local } = context;
   const { toolCall } = decision;
   const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
   const id = `${run.iteration}/${plan.index}`;
-  const tool = toolkit.find(toolCall.name);
-  const { then, output } = uncertain(id, toolCall, tool, memory !== noMemory);
+  const tool = call.toolkit.current.find(toolCall.name);
+  const { then, output } = uncertain(id, toolCall, tool, call.memory !== noMemory);
   if (then !== undefined) hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
-  if (output === undefined) return createToolRun(context, run, decision, plan);
+  if (output === undefined) return createToolRun(context, call, run, decision, plan);
   return settledRun(decision, output, { executed: true, failed: !then && output.isError });
 };
 

@@ -2,12 +2,14 @@ import type { Observable } from 'rxjs';
 import type { ReportedPayload } from '../events.js';
 import type { Memory } from '../values/memory.js';
 import { isBesideQuestion, type Message, textOf } from '../values/message.js';
-import type { Model } from '../models/model.js';
+import type { Limits } from '../flow/deadline.js';
+import type { Model, RequestOptions } from '../models/model.js';
 import type { PreparedOptions } from './preparation.js';
 import type { Reply } from '../values/reply.js';
 import type { Notes } from '../run.js';
 import { cell } from '../step.js';
 import type { JsonSchema, Validation } from '../values/schema.js';
+import type { ContextValues } from '../tools/context-key.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../values/usage.js';
 
@@ -47,6 +49,8 @@ export interface Call {
   readonly late: readonly Message[];
   readonly instructions: string | undefined;
   readonly createdAt: number;
+  /** Values of context keys. */
+  readonly values: ContextValues;
   /** Messages from earlier conversations: shown, and never stored. */
   readonly recalled: readonly Message[];
   /** Their place in a request; `beforeInput` if findings are placed there. */
@@ -58,6 +62,17 @@ export interface Call {
   readonly notes: Notes;
   /** The usage before the loop, by phase. */
   readonly spent: UsageByPhase;
+}
+
+/** A call that the loop answers: with what its requests and tool calls need. */
+export interface LoopCall extends Call {
+  /** The model, wrapped for the required form of the answer, with its timeouts. */
+  readonly model: Model;
+  /** The tools that the model sees. */
+  readonly toolkit: ToolkitCell;
+  readonly limits: Limits;
+  /** Options of every request, without messages and tools. */
+  readonly request: RequestOptions;
 }
 
 /** Adds messages to every request, before the history, or before the input like findings. They are never stored. */

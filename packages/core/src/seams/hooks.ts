@@ -93,7 +93,7 @@ export const createHooks = ({
   listeners,
   nextSeq,
 }: HooksInit): Hooks => {
-  const { rootId, callId, agent, metadata: _, ...kin } = call;
+  const { rootId, callId, agent, metadata: _m, parent: _p, parentStep: _s, ...kin } = call;
   let latest = 0;
   let settled = false;
   let deliverBy: Attendant['deliver'];

@@ -15,7 +15,7 @@ import {
 } from 'rxjs';
 import { createAgent, interruptOn, type Layer, on, type Step, textOf, tool } from '../index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
-import { handedDown, layersOf, mayInterrupt } from './layer.js';
+import { handedDown, layersOf, mayInterrupt } from './through.js';
 import { type Cell, cell, createLocals } from '../step.js';
 
 const layer = (name: string, more: Omit<Layer, 'name'> = {}): Layer => ({ name, ...more });
@@ -51,8 +51,8 @@ describe('layers', () => {
     const seeing = layer('seeing', {
       inherit: true,
       priority: 7,
-      open: ({ call, parentStep, layers }) => {
-        seen.push([call.agent.join('/'), parentStep, layers[0]?.name]);
+      open: ({ info, layers }) => {
+        seen.push([info.agent.join('/'), info.parentStep, layers[0]?.name]);
         return (call$) => call$;
       },
     });

@@ -1,13 +1,7 @@
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { thenMap } from '../flow/contained.js';
-import type { Call } from './call.js';
-import type { Context } from './context.js';
 import type { OpenRun, Run } from '../run.js';
-
-export type Phase = MonoTypeOperatorFunction<Run>;
-
-/** Creates a phase for a call. */
-export type PhaseFactory = (context: Context, call: Call) => Phase;
+import type { Phase, PhaseFactory } from './layer.js';
 
 const seeing = new WeakSet<PhaseFactory>();
 

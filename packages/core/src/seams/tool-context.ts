@@ -3,12 +3,14 @@ import { settled } from '../flow/contained.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { misuse } from '../values/errors.js';
-import type { Lending } from './context.js';
 import type { LazyAbort } from '../flow/lazy-abort.js';
 import type { OpenRun } from '../run.js';
 import { valueOf } from '../tools/context-key.js';
-import type { LiveToolkit, ToolContext } from '../tools/types.js';
-import { type CallContext, randomId, sharing, type ToolScope } from './call-context.js';
+import { liveToolkit } from '../tools/toolkit.js';
+import type { ToolContext } from '../tools/types.js';
+import { randomId, scopeOf, sharing, type ToolScope } from './call-scope.js';
+import type { LoopCall } from './call.js';
+import type { Context } from './layer.js';
 import { cell } from '../step.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
@@ -20,7 +22,7 @@ export const waitersFor = (parent: ToolContext | undefined): readonly CallInfo[]
   (parent === undefined ? starting : toolScopeOf(parent).scope)?.waiters ?? [];
 
 /** The call whose tool is being started, in this very moment: it may wait for what starts. What starts later is not known. */
-let starting: Pick<CallContext, 'waiters'> | undefined;
+let starting: Pick<ToolScope['scope'], 'waiters'> | undefined;
 
 const during = <T>(call: typeof starting, work: () => T): T => {
   const before = starting;
@@ -53,24 +55,36 @@ export const startTool = <T>(
   });
 };
 
+/** The receiver of a tool context: the tool call, its step, and the purpose if it is not the run itself. */
+export interface Lending {
+  readonly toolCallId: string;
+  readonly stepId: string;
+  readonly purpose?: string | undefined;
+  /** The name of a tool that cannot run again to continue its calls. */
+  readonly unmarked?: string | undefined;
+  /** Calls made with it speak for this call. */
+  readonly speaks?: boolean;
+}
+
 /** Creates the context of a tool call. Calls with it as `parent` belong to this scope. */
-export const createToolContext = (
-  scope: CallContext,
-  toolkit: LiveToolkit,
+export const toolContext = (
+  context: Pick<Context, 'info' | 'demand' | 'local' | 'scheduler'>,
+  { toolkit, values }: Pick<LoopCall, 'toolkit' | 'values'>,
   { toolCallId, stepId, purpose, unmarked, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
-  abort: LazyAbort,
+  abort: Pick<LazyAbort, 'signal'>,
   /** Whether the tool call has ended, so that no call may start. */
   isOver: () => boolean = () => false,
 ): ToolContext => {
-  const { call, demand, scheduler, values } = scope;
+  const { info: call, demand, local, scheduler } = context;
   const { callId, agent, metadata } = call;
+  const scope = scopeOf(context);
   const own: Omit<ToolContext, 'signal'> & Aborting = {
     [aborting]: abort,
     ...scope.labels,
     callId,
     toolCallId,
-    idempotencyKey: `${callId}/${toolCallId}${scope.local(keySeed).id}`,
+    idempotencyKey: `${callId}/${toolCallId}${local(keySeed).id}`,
     agent,
     metadata,
     iteration,
@@ -78,23 +92,23 @@ export const createToolContext = (
     kept,
     demand,
     scheduler,
-    toolkit,
+    toolkit: liveToolkit(toolkit),
     get: (key) => valueOf(key, values),
   };
-  const context: ToolContext = sharing(own, 'signal', signalOf);
+  const lent: ToolContext = sharing(own, 'signal', signalOf);
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
   const below = { spent: noSpending, base: prefix, unmarked, above: scope.above?.below };
-  scopes.set(context, { scope, stepId, isOver, below, callIds, speaks });
-  return context;
+  scopes.set(lent, { scope, values, stepId, isOver, below, callIds, speaks });
+  return lent;
 };
 
 /** The key of the abort in a context. Copies and proxies of the context have it, too. */
 const aborting = Symbol('abort');
 
 interface Aborting {
-  readonly [aborting]: LazyAbort;
+  readonly [aborting]: Pick<LazyAbort, 'signal'>;
 }
 
 function signalOf(this: Aborting): AbortSignal {

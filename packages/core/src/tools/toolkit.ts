@@ -100,7 +100,18 @@ export interface ToolkitCell {
   current: Toolkit;
 }
 
+/** The toolkit of a call for its tools: the same for each of them. */
 export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
+  const known = live.get(cell);
+  if (known !== undefined) return known;
+  const created = createLiveToolkit(cell);
+  live.set(cell, created);
+  return created;
+};
+
+const live = new WeakMap<ToolkitCell, LiveToolkit>();
+
+const createLiveToolkit = (cell: ToolkitCell): LiveToolkit => {
   const change = (entries: readonly ToolEntry[]): void => {
     cell.current = createToolkit(entries);
   };
@@ -179,21 +190,23 @@ const refuseUnknown = (what: string, names: readonly string[], known: readonly s
   throw misuse(`There is no ${what} named '${unknown}'. There are: ${known.join(', ') || 'none'}.`);
 };
 
-/** A live view of a toolkit without some tools. */
-export const createView = (
-  cell: { readonly current: Toolkit },
-  hidden: readonly string[],
-): (() => Toolkit) => {
-  if (hidden.length === 0) return () => cell.current;
+/** A view of a toolkit without some tools. Changes of either are in both. */
+export const hiding = (cell: ToolkitCell, hidden: readonly string[]): ToolkitCell => {
+  if (hidden.length === 0) return cell;
   let whole: Toolkit | undefined;
   let part: Toolkit | undefined;
-  return () => {
-    // Cached: equal declarations are serialized once.
-    if (part === undefined || whole !== cell.current) {
-      whole = cell.current;
-      part = without(whole, hidden);
-    }
-    return part;
+  return {
+    get current() {
+      // Cached: equal declarations are serialized once.
+      if (part === undefined || whole !== cell.current) {
+        whole = cell.current;
+        part = without(whole, hidden);
+      }
+      return part;
+    },
+    set current(changed) {
+      cell.current = changed;
+    },
   };
 };
 

@@ -85,6 +85,9 @@ export interface CallInfo extends CallLabels {
   readonly agent: readonly string[];
   /** The `metadata` option of the call. */
   readonly metadata: Readonly<Record<string, string>>;
+  readonly parent?: CallInfo;
+  /** The step of the parent that makes this call. */
+  readonly parentStep?: string;
   /** This call speaks for its parent: its text is part of the root's answer. */
   readonly speaks?: true;
 }

@@ -65,7 +65,7 @@ const requestTool = (name: string, input: ToolInput, id: string): Model => ({
 });
 
 /** Ends the call with the tool result as the answer. */
-const answerWithResult: PhaseFactory = ({ call }) =>
+const answerWithResult: PhaseFactory = ({ info: call }) =>
   phase((run) => {
     const last = run.messages.at(-1);
     const result = last?.role === 'tool' ? last.content[0] : undefined;

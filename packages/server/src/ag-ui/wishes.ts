@@ -96,7 +96,7 @@ export const wishes: readonly Layer[] = [
     // Within `conversation`, which sets the instructions of the agent.
     priority: 61,
     call: (context) => (next) => (call) => {
-      const { context: text = '', state } = wishesIn(context.call.metadata);
+      const { context: text = '', state } = wishesIn(context.info.metadata);
       const added = [text, stateText(state)].filter((it) => it !== '');
       return next(added.length === 0 ? call : withInstructions(call, added.join('\n\n')));
     },

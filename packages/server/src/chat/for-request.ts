@@ -70,7 +70,7 @@ export const callOptionsLayer = (callOptions: NonNullable<ForRequest['callOption
   // Within `prepare` and `conversation`, which sets the instructions of the agent.
   priority: 61,
   call: (context) => (next) => (call) => {
-    const { metadata }: CallInfo = context.call;
+    const { metadata }: CallInfo = context.info;
     const { model = call.model, instructions } = callOptions(metadata);
     const chosen = { ...call, model };
     return next(instructions === undefined ? chosen : withInstructions(chosen, instructions));

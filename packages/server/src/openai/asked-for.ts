@@ -47,7 +47,7 @@ export const askedForLayers: readonly Layer[] = [
     // Within `prepare`, which may edit the options, and `conversation`, which sets the instructions of the agent.
     priority: 61,
     call: (context) => (next) => (call) => {
-      const asked = askedForIn(context.call.metadata);
+      const asked = askedForIn(context.info.metadata);
       if (asked?.repeated !== undefined) context.hooks.report(0, { type: 'openAiRequest', asked });
       const { instructions, maxTokens = Infinity } = asked ?? {};
       const { options } = call;
@@ -64,7 +64,7 @@ export const askedForLayers: readonly Layer[] = [
     // As `output`.
     priority: -Number.MAX_VALUE,
     call: (context) => (next) => (call) => {
-      const { format } = askedForIn(context.call.metadata) ?? {};
+      const { format } = askedForIn(context.info.metadata) ?? {};
       if (format === undefined) return next(call);
       return output(unchecked(format)).call?.(context)(next)(call) ?? next(call);
     },

@@ -152,7 +152,7 @@ export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): La
     };
   },
   open:
-    ({ call: { callId }, hooks, local }) =>
+    ({ info: { callId }, hooks, local }) =>
     (call$) => {
       const over$ = new Subject<void>();
       const asking$ = local(steps).pipe(

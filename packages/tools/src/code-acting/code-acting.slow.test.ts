@@ -323,7 +323,7 @@ describe('T23: the tool calls of code', () => {
       name: `noting ${priority}`,
       priority,
       step:
-        ({ call: { parentId } }) =>
+        ({ info: { parentId } }) =>
         (next) =>
         (step) => {
           if (step.kind === 'intent' && parentId !== undefined) seen.push(priority);

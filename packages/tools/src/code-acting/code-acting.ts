@@ -3,7 +3,7 @@ import {
   createAgent,
   type Interceptor,
   type Layer,
-  type LayerContext,
+  type Context,
   type Perform,
   type Reply,
   tool,
@@ -128,12 +128,7 @@ const usableTools = ({ toolkit, hidden }: Call): readonly Tool[] =>
 /** In characters. */
 const maxSignatures = 12_000;
 
-const runCode = (
-  context: LayerContext,
-  call: Call,
-  usable: readonly Tool[],
-  settings: Settings,
-): Tool =>
+const runCode = (context: Context, call: Call, usable: readonly Tool[], settings: Settings): Tool =>
   tool({
     name: 'run_javascript',
     // The journal records the tool calls of the code, so running the code again does not repeat them.
@@ -160,7 +155,7 @@ const description = `Runs JavaScript in a sandbox, and returns what it logs with
 
 /** Runs code. Emits what it logs, then the output. */
 const codeRun$ = (
-  { layers }: Pick<LayerContext, 'layers'>,
+  { layers }: Pick<Context, 'layers'>,
   call: Call,
   usable: readonly Tool[],
   settings: Settings,

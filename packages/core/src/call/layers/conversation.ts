@@ -1,7 +1,8 @@
 import { type Eventual, made$, thenMap } from '../../flow/contained.js';
 import { repaired } from '../../seams/repaired.js';
 import type { Call } from '../../seams/call.js';
-import { type Answer, type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import type { Answer, Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 import type { StepForm } from '../../step.js';
 import {
   fingerprintsOf,
@@ -53,11 +54,11 @@ export type Conversation = Pick<Call, 'after' | 'history' | 'late'>;
 /** Opens a call: sets its history, instructions and start. A vetoed or interrupted call takes no results. */
 export const loadConversation$ = (
   call: Call,
-  context: Pick<LayerContext, 'call' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
+  context: Pick<Context, 'info' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
   load: (willRun: boolean) => Eventual<Conversation>,
   next: Answer,
 ): Observable<Reply> => {
-  const { call: info, interruption, local, perform, scheduler } = context;
+  const { info, interruption, local, perform, scheduler } = context;
   const willRun = call.status === 'prepared' && interruption.current === undefined;
   const { own } = local(instructionsOf);
   const openedBy$ = (load: () => Eventual<Conversation>, isCut = false): Observable<Opening> =>

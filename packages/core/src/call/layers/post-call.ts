@@ -2,7 +2,8 @@ import { map, type Observable } from 'rxjs';
 import { thenMap } from '../../flow/contained.js';
 import { stoppedMessage } from '../../phases/limit.js';
 import { type AnswerForm, answerForm } from '../../seams/call.js';
-import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import type { Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 import { answerTextOf } from '../../values/message.js';
 import type { Reply } from '../../values/reply.js';
 
@@ -11,7 +12,7 @@ export const postCallLayer: Layer = trusted({
   name: 'postCall',
   priority: 75,
   call:
-    ({ call, hooks, local, perform }) =>
+    ({ info: call, hooks, local, perform }) =>
     (next) =>
     (prepared) =>
       next(prepared).pipe(
@@ -20,14 +21,14 @@ export const postCallLayer: Layer = trusted({
             kind: 'reply',
             id: 'reply',
             input: reply,
-            run: () => reviewed$({ call, hooks, local }, reply),
+            run: () => reviewed$({ info: call, hooks, local }, reply),
           }),
         ),
       ),
 });
 
 const reviewed$ = (
-  { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+  { info: call, hooks, local }: Pick<Context, 'info' | 'hooks' | 'local'>,
   reply: Reply,
 ): Observable<Reply> =>
   hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
@@ -52,7 +53,7 @@ const withOutput = (
     .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));
 };
 
-const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Reply): Reply => ({
+const stopped = (call: Context['info'], { output: _output, ...reply }: Reply): Reply => ({
   ...reply,
   ...stoppedMessage(call),
   reason: 'stopped',

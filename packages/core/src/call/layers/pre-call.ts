@@ -1,7 +1,8 @@
 import type { Observable } from 'rxjs';
 import { type Eventual, made$ } from '../../flow/contained.js';
 import { outcome } from '../../run.js';
-import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import type { Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 
 /** Starts a call, after the outer layers. */
 export const preCallLayer: Layer = trusted({
@@ -12,7 +13,7 @@ export const preCallLayer: Layer = trusted({
 
 /** Continues after `preCall`, which is emitted once. A veto hides the input: each call begins with this event. */
 export const afterPreCall$ = <T>(
-  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   next: () => Eventual<T>,
 ): Observable<T> => {
   const state = local(outcome);

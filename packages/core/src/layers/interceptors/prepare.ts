@@ -22,7 +22,8 @@ import {
 } from '../../seams/interceptor.js';
 import { hasFields, isArrayOf, isMessage, isString } from '../../values/shape.js';
 import { isRecord } from '../../values/json.js';
-import { hooksOf, type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import { hooksOf, trusted } from '../../seams/through.js';
+import type { Layer, Context } from '../../seams/layer.js';
 import { noMemory } from '../../values/memory.js';
 import type { UserMessage } from '../../values/message.js';
 import type { Preparation, PreparedOptions } from '../../seams/preparation.js';
@@ -75,25 +76,25 @@ const preparation = (call: Call, interceptors: readonly Hook[], context: Needs):
   return { ...own, run: prepare$, cut: cut$ } satisfies Step<Call>;
 };
 
-type Needs = Pick<LayerContext, 'call' | 'hooks' | 'local'>;
+type Needs = Pick<Context, 'info' | 'hooks' | 'local'>;
 
 const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): Observable<Call> => {
   const { entries } = call.toolkit.current;
   const stages = stagesOf(interceptors, context, 0, (value) => {
     callWith(call, entries, value.options);
-    readInput(value.input, context.call);
+    readInput(value.input, context.info);
   });
-  const given = preparationOf(call, entries, context.call, call.input, earlierIn(call, context));
+  const given = preparationOf(call, entries, context.info, call.input, earlierIn(call, context));
   return through$(given, stages).pipe(
     map((done): Call => ({
       ...callWith(call, entries, done.options),
-      input: readInput(done.input, context.call),
+      input: readInput(done.input, context.info),
     })),
     defaultIfEmpty<Call, Call>({ ...call, status: 'vetoed' }),
   );
 };
 
-const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
+const preparedForm = (call: Call, { info }: Needs): StepForm<Call> => {
   const { entries } = call.toolkit.current;
   return {
     write: ({ options, model, toolkit, input, status }) => ({
@@ -147,7 +148,7 @@ export const preparedInput$ = (
   messages: readonly UserMessage[],
   place: string,
 ): Observable<readonly UserMessage[]> => {
-  const { call: info, hooks } = context;
+  const { info, hooks } = context;
   const iteration = hooks.iteration();
   const read = (value: Preparation): readonly UserMessage[] =>
     readLateInput(value.input, info, place);
@@ -204,7 +205,7 @@ const isPreparation = (value: unknown): value is Preparation => {
 const preparationOf = (
   { options: prepared, model }: Call,
   tools: Toolkit['entries'],
-  call: LayerContext['call'],
+  call: Context['info'],
   input: readonly InputMessage[],
   history: readonly InputMessage[] = [],
 ): Preparation => {

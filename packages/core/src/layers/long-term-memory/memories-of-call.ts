@@ -14,7 +14,7 @@ import { cutText, rankedBy, rankingRequest, rankMemories as phase } from './form
 import { isRecord } from '../../values/json.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../../values/shape.js';
 import type { Consultation, Consulted } from '../../phases/consult.js';
-import type { Context } from '../../seams/context.js';
+import type { Context } from '../../seams/layer.js';
 import { messageOf } from '../../values/errors.js';
 import type { Usage } from '../../values/usage.js';
 import { recallIn$ } from './memory-access.js';
@@ -129,7 +129,7 @@ interface FoundMemories {
   readonly usage?: Usage;
 }
 
-type SearchContext = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
+type SearchContext = Pick<Context, 'info' | 'perform' | 'hooks' | 'scheduler'>;
 
 /** Emits the memories to show, ranked by the model if set. Failures are `warning`s; an interrupt stops waiting. */
 export const findMemories$ = (
@@ -199,7 +199,7 @@ const without = (
 
 const ranked$ = (
   { top }: MemorySettings,
-  { call, hooks }: SearchContext,
+  { info: call, hooks }: SearchContext,
   { position: at, iteration, aim, consult$ }: Search,
   found: readonly RecalledMemory[],
 ): Observable<FoundMemories> => {

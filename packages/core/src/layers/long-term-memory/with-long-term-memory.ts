@@ -23,9 +23,8 @@ import {
   recallBeforeInput,
 } from '../../seams/call.js';
 import { insertBefore } from '../../phases/phase-list.js';
-import type { Layer, LayerContext } from '../../seams/layer.js';
-import type { Context } from '../../seams/context.js';
-import { phase, type PhaseFactory } from '../../seams/phase.js';
+import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
+import { phase } from '../../seams/phase.js';
 import { reasoning } from '../../phases/reasoning.js';
 import type { InputSchema } from '../../values/schema.js';
 import { toolSummary, memoriesOfCall, findMemories$ } from './memories-of-call.js';
@@ -33,7 +32,7 @@ import type { LongTermMemoryOptions, MemorySettings, ScopeOfCall } from './memor
 import { isAgentic, isStatic, scopeOfCall, scopeOfUser } from './memory-settings.js';
 import { memoryTools, memoryToolNames, retrieveMemoryName } from './memory-tools.js';
 import { map, of, concatMap, catchError, defer } from 'rxjs';
-import { consult$, type ConsultNeeds, consultInCall$ } from '../../phases/consult.js';
+import { consult$, consultInCall$ } from '../../phases/consult.js';
 import { section, taskOf } from '../../models/prompt.js';
 import { type Message, textBlock, textOf, type UserMessage } from '../../values/message.js';
 import { type Plan, planKey } from '../planning/plan-state.js';
@@ -137,8 +136,6 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   forgetTool: isFlag,
 };
 
-type RecallContext = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
-
 /** Before `reasoning`, recalls for a new step of the plan. Shown until the next step, never stored. */
 const recallForStep = (
   settings: MemorySettings,
@@ -148,23 +145,23 @@ const recallForStep = (
 ): PhaseFactory => {
   const latest = runKey<string>(`${name}/step`, '');
   const title = name.includes('/') ? `${titleOfStep} ${name.split('/').at(-1) ?? ''}` : titleOfStep;
-  const recallStep = (context: RecallContext) =>
+  const recallStep: PhaseFactory = (context, call) =>
     phase((run) => {
       const step = stepInProgress(planKey.of(run));
       if (step === latest.of(run)) return of(run);
       const started = latest.set(run, step);
       if (step === '') return of(note(started, title, ''));
       if (context.interruption.current !== undefined) return of(run);
-      const scope = scopeIn(context);
+      const scope = scopeIn(context, call);
       if (scope === undefined) return of(started);
       return findMemories$(settings, context, {
         scope,
         position: `${run.iteration}/${name}`,
         iteration: run.iteration,
-        known: shown.of(context.call),
+        known: shown.of(context.info),
         text: () => step,
         aim: () => ({ goal: taskText(run, context), subGoal: step }),
-        consult$: (asked) => consult$(context, run, asked),
+        consult$: (asked) => consult$(context, call, run, asked),
       }).pipe(
         map(({ memories, usage }) => {
           const withNote = note(started, title, formatMemories(memories));
@@ -183,7 +180,7 @@ const stepInProgress = (plan: Plan | undefined): string =>
     .map(({ title }) => title)
     .join('\n');
 
-const taskText = ({ messages }: OpenRun, { call }: RecallContext): string => {
+const taskText = ({ messages }: OpenRun, { info: call }: Pick<Context, 'info'>): string => {
   const isTask = taskOf(messages, call.callId);
   return messages
     .filter((message: Message) => message.role === 'user' && isTask(message))
@@ -202,7 +199,7 @@ const recallMemories = (
   priority: 85,
   call: (context) => (next) => (call) => {
     if (!isOpen(call)) return next(call);
-    const scope = scopeIn(context);
+    const scope = scopeIn(context, call);
     if (scope === undefined) return next(hideTools(call, ...memoryToolNames));
     if (!isStatic(settings)) return next(call);
     return findMemories$(settings, context, {
@@ -215,7 +212,7 @@ const recallMemories = (
       consult$: (asked) => consultInCall$(context, call, asked),
     }).pipe(
       concatMap(({ memories, usage }) => {
-        shown.add(context.call, memories);
+        shown.add(context.info, memories);
         const withMemories = withRecalled(settings, call, context, memories);
         return next(usage === undefined ? withMemories : charge(withMemories, rankMemories, usage));
       }),
@@ -228,7 +225,7 @@ const recallLayer = 'recallMemories';
 const withRecalled = (
   { placement }: MemorySettings,
   call: Call,
-  { call: { callId } }: Pick<LayerContext, 'call'>,
+  { info: { callId } }: Pick<Context, 'info'>,
   memories: readonly RecalledMemory[],
 ): Call => {
   if (memories.length === 0) return call;
@@ -251,9 +248,9 @@ const recordMemories = (
   call: (context) => (next) => (prepared) =>
     next(prepared).pipe(
       concatMap((reply) => {
-        const { call, perform, hooks, scheduler, local } = context;
+        const { info: call, perform, hooks, scheduler, local } = context;
         const { memory, timeoutMs } = settings;
-        const scope = prepared.status === 'prepared' ? scopeIn(context) : undefined;
+        const scope = prepared.status === 'prepared' ? scopeIn(context, prepared) : undefined;
         if (scope === undefined) return of(reply);
         return perform({
           kind: 'memory',
@@ -281,24 +278,28 @@ const recordMemories = (
 });
 
 /** The scope of a call; undefined, with a `warning`, if there is no user. */
-type ScopeInCall = (context: Pick<Context, 'call' | 'hooks' | 'values'>) => MemoryScope | undefined;
+type ScopeInCall = (
+  context: Pick<Context, 'hooks' | 'info'>,
+  call: Pick<Call, 'values'>,
+) => MemoryScope | undefined;
 
 const scopeInCall = (scopeOf: ScopeOfCall): ScopeInCall => {
   const scopes = new WeakMap<CallInfo, { readonly scope: MemoryScope | undefined }>();
-  return (context) => {
-    const { call } = context;
-    const entry = scopes.get(call) ?? { scope: resolveScope(scopeOf, context) };
-    scopes.set(call, entry);
+  return (context, call) => {
+    const { info } = context;
+    const entry = scopes.get(info) ?? { scope: resolveScope(scopeOf, context, call) };
+    scopes.set(info, entry);
     return entry.scope;
   };
 };
 
 const resolveScope = (
   scopeOf: ScopeOfCall,
-  { call, values, hooks }: Parameters<ScopeInCall>[0],
+  { info, hooks }: Parameters<ScopeInCall>[0],
+  { values }: Parameters<ScopeInCall>[1],
 ): MemoryScope | undefined => {
   try {
-    const { callId, sessionId, agent, metadata } = call;
+    const { callId, sessionId, agent, metadata } = info;
     return scopeOfCall(scopeOf, {
       callId,
       agent,

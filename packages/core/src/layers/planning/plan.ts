@@ -1,8 +1,8 @@
 import { map } from 'rxjs';
 import type { AgentOptions } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
-import { alsoEnded, type PhaseFactory } from '../../seams/phase.js';
-import type { Context } from '../../seams/context.js';
+import { alsoEnded } from '../../seams/phase.js';
+import type { PhaseFactory, Context } from '../../seams/layer.js';
 import type { StatePatch } from '../../events.js';
 import { type Message, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
 import { checkOptions, isText } from '../../values/options.js';

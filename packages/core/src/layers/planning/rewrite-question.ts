@@ -39,7 +39,7 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => 
       const request = {
         system: resolvePrompt(prompt, view),
         maxTokens,
-        messages: [instruction(context.call.callId, phase, material)],
+        messages: [instruction(context.info.callId, phase, material)],
       };
       const warning = (why: string): string => `The question is used unchanged: ${why}`;
       const rewritten$ = consultInCall$(context, call, {

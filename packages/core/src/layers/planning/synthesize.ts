@@ -1,7 +1,7 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
 import { thenMap } from '../../flow/contained.js';
-import { alsoEnded, type PhaseFactory } from '../../seams/phase.js';
-import type { Context } from '../../seams/context.js';
+import { alsoEnded } from '../../seams/phase.js';
+import type { PhaseFactory, Context } from '../../seams/layer.js';
 import { discard, discardUnlessKept } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import type { AssistantMessage, Message } from '../../values/message.js';
@@ -9,7 +9,7 @@ import { textBlock, textOf, toolCallsOf } from '../../values/message.js';
 import type { Model } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../../values/options.js';
-import { close$, type Closing, type ClosingNeeds, endInterrupted } from '../../phases/limit.js';
+import { close$, type Closing, endInterrupted } from '../../phases/limit.js';
 import { citationsIn } from '../retrieval/citations.js';
 import { passagesOf, type RetrievedPassage } from '../retrieval/passages.js';
 import type { EndedRun, OpenRun, Run } from '../../run.js';
@@ -22,6 +22,7 @@ import { tool } from '../../tools/tool.js';
 import type { Tool } from '../../tools/types.js';
 import type { PlanningPrompt } from './planning-options.js';
 import { citationPrompt, isPrompt, synthesizePrompt, resolvePrompt } from './planning-options.js';
+import type { LoopCall } from '../../seams/call.js';
 
 export interface CompleteTaskOptions {
   /** Name of the tool. Default: `complete_task`. */
@@ -84,8 +85,6 @@ export interface SynthesizeOptions {
   readonly citations?: boolean | undefined;
 }
 
-type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found' | 'local'>;
-
 /**
  * Creates a phase that writes the final answer with one request without tools; put it after `acting`. The call ends
  * with reason `answer` and the events of the only closing request. An empty answer counts as a task completed without
@@ -94,21 +93,20 @@ type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found' | 'local
 export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   checkOptions('synthesize()', options, rules);
   const { when = 'complete', completion = completeTaskName } = options;
-  const synthesizing = (callContext: SynthesisContext) => {
-    const context =
-      options.model === undefined ? callContext : { ...callContext, model: ready(options.model) };
+  const synthesizing: PhaseFactory = (context, own) => {
+    const call = options.model === undefined ? own : { ...own, model: ready(options.model) };
     return thenMap((run: Run) => {
       if (run.status === 'open') {
         const isDone =
           run.corrections['emptyAnswer'] !== undefined || isComplete(run.messages, completion);
         return isDone
-          ? attempt$(context, options, { run: { ...run, feedback: [] }, nth: 0 })
+          ? attempt$(context, call, options, { run: { ...run, feedback: [] }, nth: 0 })
           : of(run);
       }
       if (run.status !== 'answer' && run.status !== 'toolFinal') return of(run);
-      if (when === 'always') return rewrite$(context, run, options);
+      if (when === 'always') return rewrite$(context, call, run, options);
       return run.status === 'toolFinal' && isComplete(run.messages, completion)
-        ? parsed$(context, run, options)
+        ? parsed$(context, call, run, options)
         : of(run);
     });
   };
@@ -126,7 +124,8 @@ const isComplete = (messages: readonly Message[], completion: string): boolean =
 };
 
 const parsed$ = (
-  context: SynthesisContext,
+  context: Context,
+  call: LoopCall,
   run: EndedRun,
   options: SynthesizeOptions,
 ): Observable<Run> => {
@@ -136,21 +135,22 @@ const parsed$ = (
     .read$(textOf(run.answer))
     .pipe(
       concatMap((read) =>
-        read.valid ? of({ ...run, output: read.value }) : rewrite$(context, run, options),
+        read.valid ? of({ ...run, output: read.value }) : rewrite$(context, call, run, options),
       ),
     );
 };
 
 /** Turns the answer of the loop into a draft that only the model sees. */
 const rewrite$ = (
-  context: SynthesisContext,
+  context: Context,
+  call: LoopCall,
   run: EndedRun,
   options: SynthesizeOptions,
 ): Observable<Run> => {
   const { answer, status } = run;
   discard(context, run.iteration, answer, 'synthesize', status === 'answer');
   const drafts = textOf(answer).trim() === '' ? [] : [draftOf(answer)];
-  return attempt$(context, options, { run: reopen(run, ...drafts), nth: 0 });
+  return attempt$(context, call, options, { run: reopen(run, ...drafts), nth: 0 });
 };
 
 interface Attempt {
@@ -161,14 +161,14 @@ interface Attempt {
 }
 
 const attempt$ = (
-  context: SynthesisContext,
+  context: Context,
+  call: LoopCall,
   options: SynthesizeOptions,
   { run, nth, fallback }: Attempt,
 ): Observable<Run> => {
-  const { limits, local } = context;
-  const { required } = local(answerForm);
-  const sources = passagesOf(context);
-  const hasIterations = run.iteration < limits.maxIterations;
+  const { required } = context.local(answerForm);
+  const sources = passagesOf(call);
+  const hasIterations = run.iteration < call.limits.maxIterations;
   const retry$ = (from: OpenRun, message: AssistantMessage, why: string, answered?: EndedRun) => {
     discard(context, run.iteration, message, why);
     const withFeedback = addEphemeral(
@@ -176,16 +176,16 @@ const attempt$ = (
       draftOf(message),
       feedbackOn(message, why),
     );
-    return attempt$(context, options, {
+    return attempt$(context, call, options, {
       run: withFeedback,
       nth: nth + 1,
       ...(answered !== undefined && { fallback: answered }),
     });
   };
-  const closing = closingOf(context, run, options, nth);
-  return close$(run, context, closing).pipe(
+  const closing = closingOf(context, call, run, options, nth);
+  return close$(run, context, call, closing).pipe(
     concatMap((written) =>
-      outputOf$(context, written, ({ answer }, why) => {
+      outputOf$(context, call, written, ({ answer }, why) => {
         const mayRetry = nth < maxOutputCorrections && hasIterations;
         return mayRetry ? retry$(spentBy(run, written), answer, why) : undefined;
       }),
@@ -211,7 +211,8 @@ const attempt$ = (
 
 /** Reads the output of a written answer, if the call has one. An invalid answer is written again, or errors with `invalidResponse`. */
 const outputOf$ = (
-  context: SynthesisContext,
+  context: Context,
+  call: LoopCall,
   written: EndedRun,
   again$: (written: EndedRun, why: string) => Observable<Run> | undefined,
 ): Observable<Run> => {
@@ -228,7 +229,7 @@ const outputOf$ = (
       const why = `Your answer must be JSON that matches the requested schema: ${read.problems.join('; ')}`;
       const rewritten$ = again$(written, why);
       if (rewritten$ !== undefined) return rewritten$;
-      throw invalidOutput(context, answer, read.problems);
+      throw invalidOutput(call, answer, read.problems);
     }),
   );
 };
@@ -243,14 +244,15 @@ const spentBy = (run: OpenRun, { usage, usageByPhase }: Run): OpenRun => ({
 });
 
 const closingOf = (
-  { found, toolkit, model, local }: SynthesisContext,
+  { local }: Context,
+  { found, toolkit, model }: LoopCall,
   { messages, iteration }: OpenRun,
   { citations = true, prompt = synthesizePrompt }: SynthesizeOptions,
   nth: number,
 ): Closing => {
   const isText = local(answerForm).required === undefined;
   const withCitations = citations && passagesOf({ found }).length > 0 && isText;
-  const text = resolvePrompt(prompt, { tools: toolkit.declarations, messages, iteration });
+  const text = resolvePrompt(prompt, { tools: toolkit.current.declarations, messages, iteration });
   return {
     reason: 'answer',
     phase: 'synthesize',
@@ -265,7 +267,7 @@ const closingOf = (
 };
 
 const invalidOutput = (
-  { model }: SynthesisContext,
+  { model }: LoopCall,
   message: AssistantMessage,
   problems: readonly string[],
 ): MillraceError =>
@@ -298,7 +300,7 @@ const feedbackOn = ({ id }: AssistantMessage, why: string): Message => ({
 });
 
 /** The first answer, discarded before, as a new message, because none of it was shown. */
-const restoreFallback = (context: SynthesisContext, run: OpenRun, kept: EndedRun): Run => {
+const restoreFallback = (context: Context, run: OpenRun, kept: EndedRun): Run => {
   const { usage, usageByPhase } = run;
   const answer = { ...kept.answer, id: `${kept.answer.id}/kept` };
   return withWarning(
@@ -308,7 +310,7 @@ const restoreFallback = (context: SynthesisContext, run: OpenRun, kept: EndedRun
   );
 };
 
-const withWarning = ({ hooks }: SynthesisContext, run: Run, message: string): Run => {
+const withWarning = ({ hooks }: Context, run: Run, message: string): Run => {
   hooks.report(run.iteration, { type: 'warning', message });
   return run;
 };

@@ -1,7 +1,7 @@
 import { map, type Observable, of } from 'rxjs';
-import { consult$, type ConsultNeeds, instruction } from '../../phases/consult.js';
-import type { Context } from '../../seams/context.js';
-import { phase, type PhaseFactory } from '../../seams/phase.js';
+import { consult$, instruction } from '../../phases/consult.js';
+import type { Context, PhaseFactory } from '../../seams/layer.js';
+import { phase } from '../../seams/phase.js';
 import { endInterrupted } from '../../phases/limit.js';
 import type { ModelRequest } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
@@ -17,6 +17,8 @@ import {
   titleOf,
   resolvePrompt,
 } from './planning-options.js';
+import type { LoopCall } from '../../seams/call.js';
+import type { CallInfo } from '../../values/reply.js';
 
 /** Before `reasoning`, lets the model analyse the task: shown in all requests as `[Task Analysis]`, never stored. */
 export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
@@ -24,8 +26,8 @@ export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   const { name = 'analyseTask' } = options;
   const title = titleOf('Task Analysis', name, 'analyseTask');
   const consultation = { prompt: analyseTaskPrompt, ...defined(options), name, title };
-  const analyse = (context: ConsultContext) =>
-    phase((run) => (run.iteration > 0 ? of(run) : consultModel$(context, run, consultation)));
+  const analyse: PhaseFactory = (context, call) =>
+    phase((run) => (run.iteration > 0 ? of(run) : consultModel$(context, call, run, consultation)));
   return analyse;
 };
 
@@ -46,13 +48,13 @@ export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   const isDue = dueWhen(when);
   // Turns that only correct the model have no new results.
   const latest = runKey<string | undefined>(`${name}/results`, undefined);
-  const reflectAfter = (context: ConsultContext) =>
+  const reflectAfter: PhaseFactory = (context, call) =>
     phase((run) => {
       const last = run.messages.at(-1);
       const isCut = context.interruption.current !== undefined;
       if (last?.role !== 'tool' || last.id === latest.of(run) || isCut || !isDue(run))
         return of(run);
-      return consultModel$(context, latest.set(run, last.id), consultation);
+      return consultModel$(context, call, latest.set(run, last.id), consultation);
     });
   return reflectAfter;
 };
@@ -77,8 +79,6 @@ const isWhen: Rule = [
   "'always', 'onError', a whole number of at least 1 or a function",
 ];
 
-type ConsultContext = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
-
 interface NamedConsultation extends PlanningOptions {
   readonly name: string;
   readonly prompt: PlanningPrompt;
@@ -87,16 +87,17 @@ interface NamedConsultation extends PlanningOptions {
 
 /** Asks the model, and notes the answer for later requests. On failure, warns and continues. */
 const consultModel$ = (
-  context: ConsultContext,
+  context: Context,
+  call: LoopCall,
   run: OpenRun,
   { name, title, prompt, model, maxTokens = 1_000 }: NamedConsultation,
 ): Observable<Run> => {
-  const asked = model === undefined ? context : { ...context, model: ready(model) };
+  const asked = model === undefined ? call : { ...call, model: ready(model) };
   const position = `${run.iteration}/${name}`;
-  const request = consultRequest(asked, run, position, prompt, maxTokens);
+  const request = consultRequest(context.info, asked, run, position, prompt, maxTokens);
   const warning = (why: string): string =>
     `The phase '${name}' failed, so the call continues without it: ${why}`;
-  return consult$(asked, run, { phase: name, position, request, warning }).pipe(
+  return consult$(context, asked, run, { phase: name, position, request, warning }).pipe(
     map((answer) => {
       const spent = spend(run, answer.usage, name);
       if (answer.status === 'answered') return note(spent, title, answer.text);
@@ -108,7 +109,8 @@ const consultModel$ = (
 
 /** The conversation as in the loop, so that the provider's cache applies, but without the form of the answer. */
 const consultRequest = (
-  { call, model, request, toolkit }: ConsultContext,
+  info: CallInfo,
+  { model, request, toolkit: { current: toolkit } }: LoopCall,
   run: OpenRun,
   position: string,
   prompt: PlanningPrompt,
@@ -120,6 +122,6 @@ const consultRequest = (
   return {
     ...(model.toolsInPrompt === true ? options : withoutTools(options, toolkit, model)),
     maxTokens,
-    messages: [...messagesOf(run, call), instruction(call.callId, position, text)],
+    messages: [...messagesOf(run, info), instruction(info.callId, position, text)],
   };
 };

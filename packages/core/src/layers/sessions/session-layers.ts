@@ -34,7 +34,7 @@ import { type MillraceError, misuse } from '../../values/errors.js';
 import { pendingApprovals } from '../approval.js';
 import type { Interrupt } from '../../flow/interruption.js';
 import { queueForm, type QueueRecord, queueStep } from '../../journal/call-record.js';
-import type { Layer, LayerContext } from '../../seams/layer.js';
+import type { Layer, Context } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
 import type { Place } from '../../values/message-tree.js';
 import { watchingSpending } from '../../seams/spending.js';
@@ -53,6 +53,7 @@ import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
 import { afterPreCall$ } from '../../call/layers/pre-call.js';
 import { outcome } from '../../run.js';
+import { scopeOf } from '../../seams/call-scope.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -184,7 +185,8 @@ const queueLayer = (
   info: { labels: { sessionId: id }, context: values },
   call: (context) => (next) => (call) =>
     defer(() => {
-      const { call: info, interruption, local, waiters, whenOver } = context;
+      const { info, interruption, local, whenOver } = context;
+      const { waiters } = scopeOf(context);
       if (local(recorded).by?.hasEnded === true) return next(call);
       const queueState = local(queueOfCall);
       const own = createSteering(info);
@@ -225,7 +227,7 @@ const queueLayer = (
 const acquireTurn$ = (
   queue: SessionQueue,
   occupant: Occupant,
-  { signal$ }: Pick<LayerContext['interruption'], 'signal$'>,
+  { signal$ }: Pick<Context['interruption'], 'signal$'>,
   { onBusy, maxQueue, arrival }: CallEntry,
 ): Observable<QueueOutcome> => {
   // An interrupted call leaves the queue immediately.
@@ -261,7 +263,7 @@ const turnLayer = (
       turn$(context, () => ({ ...place, ...attempts.place() })),
     ).pipe(
       concatMap((turn) => {
-        const { call: info, hooks, interruption, local } = context;
+        const { info, hooks, interruption, local } = context;
         local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
         local(suspended).mode = turn.onSuspended ?? onSuspended;
@@ -283,7 +285,7 @@ const turnLayer = (
     ),
 });
 
-const turn$ = (context: LayerContext, placeNow: () => SessionPlace): Observable<QueueRecord> => {
+const turn$ = (context: Context, placeNow: () => SessionPlace): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(queueOfCall);
   const { by: journal } = local(recorded);
@@ -336,7 +338,7 @@ const usageLayer = ({ record }: SessionParts): Layer => ({
   name: 'sessionUsage',
   priority: 10,
   inherit: true,
-  step: ({ call: { callId }, hooks, local }) => {
+  step: ({ info: { callId }, hooks, local }) => {
     local(pendingApprovals).add = (toolCall, iteration) =>
       record.awaitApproval({ callId, toolCall }, (change) => hooks.report(iteration, change));
     return (next) =>

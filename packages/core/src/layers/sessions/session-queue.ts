@@ -114,7 +114,7 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
       get running() {
         return runningAll()[0];
       },
-      runningAs: (callId) => runningAll().find(({ call }) => call.callId === callId),
+      runningAs: (callId) => runningAll().find(({ info: call }) => call.callId === callId),
       runningAt: (after) => {
         const holder = lineFor(lines(), { after })?.holder;
         return holder?.hasStarted === true ? holder.occupant.running : undefined;
@@ -229,7 +229,7 @@ const rejectionOf = (
 
 /** The calls whose tools may wait for this one. */
 const callersOf = ({ waiters, running }: Occupant): readonly CallInfo[] =>
-  waiters.filter((call) => call !== running?.call);
+  waiters.filter((call) => call !== running?.info);
 
 /** The calls of tools that wait in the queues of all sessions, and what they wait for. */
 const waits = new Map<Occupant, () => readonly Occupant[]>();
@@ -241,9 +241,9 @@ const waitsForAny = (
   seen = new Set<Occupant>(),
 ): boolean => {
   if (running === undefined) return false;
-  if (calls.includes(running.call)) return true;
+  if (calls.includes(running.info)) return true;
   return [...waits].some(([waiting, earlier]) => {
-    if (seen.has(waiting) || !waiting.waiters.includes(running.call)) return false;
+    if (seen.has(waiting) || !waiting.waiters.includes(running.info)) return false;
     seen.add(waiting);
     return earlier().some((other) => waitsForAny(other, calls, seen));
   });

@@ -21,7 +21,8 @@ import type { AgentEvent } from '../../events.js';
 import type { Input } from '../../seams/input.js';
 import type { AnyRun } from '../../values/reply.js';
 import { forksAbove } from '../../journal/journal.js';
-import { type Layer, readUse, type Use } from '../../seams/layer.js';
+import type { Layer, Use } from '../../seams/layer.js';
+import { readUse } from '../../seams/read-use.js';
 import type { Memory } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import {
@@ -282,7 +283,7 @@ const createSession = <Output, Run extends AnyRun>(
       const admission = own.queue.admit();
       const startOrSteer = (): Observable<Seen> => {
         const running = onBusy === 'steer' ? own.queue.runningAt(after) : undefined;
-        if (running !== undefined && !waitersFor(given.parent).includes(running.call)) {
+        if (running !== undefined && !waitersFor(given.parent).includes(running.info)) {
           admission.queued();
           const { limits } = withDefaults(agent, given);
           return steerInto$(input, { ...given, limits }, layers, running, view);

@@ -12,7 +12,9 @@ import {
   map,
   merge,
   mergeMap,
+  of,
   type Observable,
+  takeLast,
   takeUntil,
   throwError,
   toArray,
@@ -21,19 +23,21 @@ import type { CallInfo } from '../../values/reply.js';
 import { preparedInput$ } from '../interceptors/prepare.js';
 import type { Call } from '../../seams/call.js';
 import type { CallOptions } from '../../call/call-options.js';
-import type { Context } from '../../seams/context.js';
-import { type Phase, phase } from '../../seams/phase.js';
+import type { Context, Phase, Layer } from '../../seams/layer.js';
+import { phase } from '../../seams/phase.js';
 import { MillraceError } from '../../values/errors.js';
 import { type Input, readLateInput } from '../../seams/input.js';
 import { checkInterrupt } from '../../phases/limit.js';
 import { interruptedBy$ } from '../interrupt-on.js';
 import { isMessage, isArrayOf } from '../../values/shape.js';
-import { type Layer, type LayerContext, readUse } from '../../seams/layer.js';
+import { readUse } from '../../seams/read-use.js';
 import type { UserMessage } from '../../values/message.js';
 import { addInput } from '../../run.js';
 import { cell, type StepForm } from '../../step.js';
 import { abortWhen } from '../../call/abort-when.js';
 import type { View } from '../../call/callable.js';
+import { lineageOf } from '../../seams/call-scope.js';
+import type { Reply } from '../../values/reply.js';
 
 declare module '../../events.js' {
   interface Events {
@@ -67,8 +71,8 @@ export interface Steer {
 }
 
 export interface RunningCall extends Pick<
-  LayerContext,
-  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
+  Context,
+  'info' | 'events$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
 > {
   readonly steering: Steering;
   readonly layers: readonly Layer[];
@@ -115,12 +119,12 @@ export const steeringLayer: Layer = {
   turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
 };
 
-type SteeringContext = Pick<Context, 'call' | 'hooks' | 'lineage' | 'local' | 'perform'>;
+type SteeringContext = Pick<Context, 'hooks' | 'info' | 'local' | 'perform'>;
 
 const steering = (context: SteeringContext, prepared: Call): Phase => {
-  const { hooks, lineage, local, perform } = context;
+  const { hooks, info, local, perform } = context;
   const known = local(steerings);
-  const { callId } = lineage.findLast((it) => known.has(it.callId)) ?? { callId: '' };
+  const { callId } = lineageOf(info).findLast((it) => known.has(it.callId)) ?? { callId: '' };
   const current = known.get(callId);
   if (current === undefined) return identity;
   return phase((run) => {
@@ -180,7 +184,8 @@ export const steerInto$ = <Seen>(
   view: View<Seen>,
 ): Observable<Seen> =>
   defer(() => {
-    const { reply$, demand, steering } = running;
+    const { demand, steering } = running;
+    const reply$ = replyIn$(running);
     const all = [...layers, ...readUse('The call', options.use)];
     const late = all.find((it) => fixedLayers.includes(it.name) && !running.layers.includes(it));
     if (late !== undefined) throw cannotJoin(late.name);
@@ -188,13 +193,22 @@ export const steerInto$ = <Seen>(
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
     return merge(
-      view(running),
+      view({ events$: running.events$, reply$ }),
       merge(steered$, interruptedBy$(all, running)).pipe(takeUntil(ended$)),
     ).pipe(
       abortWhen(options, running),
       finalize(() => leave?.()),
     );
   });
+
+/** Emits the reply of a running call at its end. */
+const replyIn$ = ({ events$, info }: RunningCall): Observable<Reply> =>
+  events$.pipe(
+    mergeMap((event) =>
+      event.type === 'postCall' && event.callId === info.callId ? of(event.reply) : EMPTY,
+    ),
+    takeLast(1),
+  );
 
 const orBusy = (outcome: SteerOutcome): Observable<never> => {
   if (outcome.status === 'delivered') return EMPTY;

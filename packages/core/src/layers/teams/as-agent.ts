@@ -1,7 +1,8 @@
 import type { Observable, OperatorFunction } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, EMPTY, map, of, takeLast } from 'rxjs';
 import { type Agent, type AgentOptions, agentRules, defineAgent } from '../../agent.js';
-import type { CallContext } from '../../seams/call-context.js';
+import type { Context } from '../../seams/layer.js';
+import { parentTool } from '../../seams/call-scope.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkPlaced } from '../../call/call-options.js';
 import { runOfCall, concludeRun, withOutput$ } from '../../call/answer.js';
@@ -26,7 +27,7 @@ import { addLate, continuing } from '../../memories/suspend.js';
 import type { AssistantMessage, Block, ContentBlock, Message } from '../../values/message.js';
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
-import { createToolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
+import { toolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
 import {
   append,
   end,
@@ -41,7 +42,6 @@ import type { InputSchema } from '../../values/schema.js';
 import { isMessage } from '../../values/shape.js';
 import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
 import { waited$ } from '../../step.js';
-import { liveToolkit } from '../../tools/toolkit.js';
 import { tokensIn, type Usage } from '../../values/usage.js';
 
 /** Options of an agent made of a step: all options without those of the model and its loop. */
@@ -75,7 +75,7 @@ const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
 
-const runStep = (step: Composable): ((context: CallContext) => Answer) => {
+const runStep = (step: Composable): ((context: Context) => Answer) => {
   if (!isStep(step)) {
     throw misuse(
       'asAgent() needs a step: an agent, a session, or an operator such as sequential().',
@@ -88,7 +88,7 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
   };
 };
 
-const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Observable<Reply> =>
+const answerOf$ = (run: StepRun<Input>, call: Call, context: Context): Observable<Reply> =>
   defer(() => {
     const openRun = runOfCall(call, context);
     warnOfUnused(call, context);
@@ -98,7 +98,7 @@ const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Obser
       concatMap(({ answer, usage, later }) => {
         const isCut = context.interruption.current !== undefined;
         if (before !== undefined && !isCut) assertAllReached(context);
-        const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
+        const { taken = [] } = context.local(steerings).get(context.info.callId) ?? {};
         const steered = append(openRun, ...taken);
         const whole = withRunsBelow(steered, usage, context);
         const settled = withStep(whole, before?.toolCallId, later, context);
@@ -115,12 +115,12 @@ const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Obser
   });
 
 /** Adds the tool calls and the usage of the calls of the steps. */
-const withRunsBelow = (run: OpenRun, usage: Usage, context: CallContext): OpenRun => {
+const withRunsBelow = (run: OpenRun, usage: Usage, context: Context): OpenRun => {
   const whole = { ...run, toolRuns: toolRunsBelow(context) };
   return tokensIn(usage) === 0 ? whole : spend(whole, usage, stepsId);
 };
 
-const warnOfUnused = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
+const warnOfUnused = ({ model, options, pinned }: Call, { hooks }: Context): void => {
   const { timeouts: _, retryBudget: __, ...limits } = options.limits ?? {};
   const unused = [
     ...(model === undefined ? [] : ['model']),
@@ -136,22 +136,21 @@ const answer$ = (
   run: StepRun<Input>,
   openRun: OpenRun,
   prepared: Call,
-  context: CallContext,
+  context: Context,
 ): Observable<{ answer?: StepAnswer | undefined; usage: Usage; later?: ToolOutput | undefined }> =>
   defer(() => {
-    const { call, interruption } = context;
-    const earlier = earlierMessages(prepared, call.callId);
+    const { info, interruption } = context;
+    const earlier = earlierMessages(prepared, info.callId);
     const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
     const abort = new LazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const init = { toolCallId: 'step', stepId: stepsId, speaks: true };
-    const toolkit = liveToolkit(prepared.toolkit);
-    const parent = createToolContext(context, toolkit, init, openRun, abort, isOver);
+    const parent = toolContext(context, prepared, init, openRun, abort, isOver);
     const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
       takeLast(1),
-      map((value) => toAnswer(value, call)),
+      map((value) => toAnswer(value, info)),
       defaultIfEmpty(undefined),
       abortsUnlessComplete(abort),
     );
@@ -176,30 +175,34 @@ const withStep = (
   run: OpenRun,
   before: string | undefined,
   later: ToolOutput | undefined,
-  { call }: CallContext,
+  { info }: Context,
 ): Run => {
   if (before === undefined && later === undefined) return run;
   const { content, suspended } = later ?? toolOutput({ content: 'Done.' });
-  const id = before ?? `${call.callId}/${stepsCall}`;
-  const toolCall = { type: 'tool_call', id, name: call.agent.at(-1) ?? '', input: {} } as const;
+  const id = before ?? `${info.callId}/${stepsCall}`;
+  const toolCall = { type: 'tool_call', id, name: info.agent.at(-1) ?? '', input: {} } as const;
   const own = { type: 'tool_result', toolCallId: id, content, isError: false } as const;
   const result = suspended === undefined ? own : { ...own, suspended };
   const asked: Message = { id, role: 'assistant', content: [toolCall] };
   const answered: Message = { id: `${id}/results`, role: 'tool', content: [result] };
   const settled =
-    before === undefined ? append(run, asked, answered) : addLate(run, call, [result]);
+    before === undefined ? append(run, asked, answered) : addLate(run, info, [result]);
   if (suspended === undefined) return settled;
   const suspensions = suspended.below?.waiting ?? [];
-  return { ...end(settled, 'suspended', assistantMessage(call, 'suspended', [])), suspensions };
+  return { ...end(settled, 'suspended', assistantMessage(info, 'suspended', [])), suspensions };
 };
 
 const stepsCall = 'steps';
 
 /** The suspended steps that a call continues, with their input and the conversation before it. */
-const waitingStep = (call: Call, run: OpenRun, { above, call: { callId }, local }: CallContext) => {
+const waitingStep = (call: Call, run: OpenRun, context: Context) => {
+  const {
+    info: { callId },
+    local,
+  } = context;
   const [waiting] = local(continuing).tools;
   // Calls below the top replay their steps.
-  if (waiting === undefined || above !== undefined) return undefined;
+  if (waiting === undefined || parentTool(context) !== undefined) return undefined;
   const { id: toolCallId, name } = waiting.toolCall;
   if (!ofSteps.test(toolCallId)) assertCallsAgents(name, undefined);
   const former = toolCallId.slice(0, -stepsCall.length - 1);
@@ -231,7 +234,7 @@ const inputOf = (input: readonly Message[]): Input => {
 const conclude$ = (
   openRun: OpenRun,
   answer: StepAnswer | undefined,
-  context: CallContext,
+  context: Context,
 ): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
     return of(endInterrupted(openRun, context, answer?.message));
@@ -248,7 +251,7 @@ const conclude$ = (
 /** Sub-agents do not see that their parent was suspended. */
 const ofSteps = /\/steps(?:\/results)?$/;
 
-const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
+const nameOf = ({ info }: Pick<Context, 'info'>): string => info.agent.at(-1) ?? '';
 
 interface StepAnswer {
   readonly message: AssistantMessage;
@@ -333,7 +336,7 @@ export const joinTexts = (blocks: readonly ContentBlock[]): readonly ContentBloc
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,
-  context: Pick<CallContext, 'local'>,
+  context: Pick<Context, 'local'>,
 ): Observable<EndedRun> => {
   const { reason = 'answer', finish = 'stop', suspensions, output } = reply ?? {};
   const ended: EndedRun = {

@@ -1,5 +1,6 @@
 import { tap } from 'rxjs';
-import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import type { Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 import { toolScopeOf } from '../../seams/tool-context.js';
 import { cell, toolResultOf } from '../../step.js';
 import { outcome } from '../../run.js';
@@ -33,8 +34,8 @@ export const memberRuns: Layer = trusted({
   priority: 1,
   inherit: true,
   call: (context) => (next) => (call) => {
-    const { callId, parentId, agent } = context.call;
-    if (parentId === undefined || context.parentStep !== stepsId) return next(call);
+    const { callId, parentId, agent } = context.info;
+    if (parentId === undefined || context.info.parentStep !== stepsId) return next(call);
     const member: Member = { agent: agent.at(-1) ?? '', ran: new Map(), messages: [] };
     const all = context.local(teams);
     all.set(parentId, (all.get(parentId) ?? new Map<string, Member>()).set(callId, member));
@@ -46,7 +47,7 @@ export const memberRuns: Layer = trusted({
     );
   },
   step: (context) => (next) => (step) => {
-    const { callId, parentId = '' } = context.call;
+    const { callId, parentId = '' } = context.info;
     const member = context.local(teams).get(parentId)?.get(callId);
     if (step.kind !== 'tool' || member === undefined) return next(step);
     return next(step).pipe(
@@ -59,9 +60,9 @@ export const memberRuns: Layer = trusted({
 });
 
 const messagesBetween = ({
-  call: { callId },
+  info: { callId },
   local,
-}: Pick<LayerContext, 'call' | 'local'>): readonly Message[] =>
+}: Pick<Context, 'info' | 'local'>): readonly Message[] =>
   (local(outcome).run?.messages ?? []).filter(
     ({ id }) => id.startsWith(`${callId}/`) && !isAsked.test(id.slice(callId.length)),
   );
@@ -72,15 +73,15 @@ const isAsked = /^\/input\/\d+$/;
 /** The messages of the last call of a team, between its input and its reply. */
 export const lastMessages = (parent: ToolContext | undefined): readonly Message[] => {
   if (parent === undefined) return [];
-  const calls = toolScopeOf(parent).scope.local(teams).get(parent.callId);
+  const calls = toolScopeOf(parent).scope.context.local(teams).get(parent.callId);
   return [...(calls?.values() ?? [])].at(-1)?.messages ?? [];
 };
 
 /** The tool calls of all members of a team, in the order of the members and of their messages. Those of a replay have the same order. */
 export const toolRunsBelow = ({
-  call,
+  info: call,
   local,
-}: Pick<LayerContext, 'call' | 'local'>): readonly ToolRun[] =>
+}: Pick<Context, 'info' | 'local'>): readonly ToolRun[] =>
   runsOf(call.callId, local(teams), local(callPlaces));
 
 const runsOf = (
@@ -100,7 +101,7 @@ const callPlaces = cell('family', () => new Map<string, number>());
 
 /** For a step that makes its calls by name, in an order that may differ each time: the order of their tool calls in `reply.toolCalls`. */
 export const callsInOrder = (parent: ToolContext, callIds: Iterable<string>): void => {
-  const places = toolScopeOf(parent).scope.local(callPlaces);
+  const places = toolScopeOf(parent).scope.context.local(callPlaces);
   for (const id of callIds) if (!places.has(id)) places.set(id, places.size);
 };
 

@@ -1,6 +1,6 @@
 import { defer, of, tap, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../../values/errors.js';
-import type { Layer, LayerContext } from '../../seams/layer.js';
+import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
 import { around } from '../../models/timeouts.js';
 import {
@@ -12,7 +12,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../../values/options.js';
-import { phase, type PhaseFactory } from '../../seams/phase.js';
+import { phase } from '../../seams/phase.js';
 import { close$ } from '../../phases/limit.js';
 import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell, replayedSteps } from '../../step.js';
@@ -90,16 +90,16 @@ const createBudget = (
   checkPrices(owner, prices);
   let all = before;
   const callTree = cell('family', () => ({ spent: nothingSpent }));
-  const spend = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
+  const spend = ({ local }: Pick<Context, 'local'>, more: Partial<Spent>): void => {
     all = sum(all, more);
     addReplayed({ local }, more);
   };
   /** Adds what the call spent before it was resumed; the shared total includes it already. */
-  const addReplayed = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
+  const addReplayed = ({ local }: Pick<Context, 'local'>, more: Partial<Spent>): void => {
     const total = local(callTree);
     total.spent = sum(total.spent, more);
   };
-  const checkBudget: PhaseFactory = (context) =>
+  const checkBudget: PhaseFactory = (context, call) =>
     phase((run) => {
       const what = exceededLimit(options, isShared ? all : context.local(callTree).spent);
       if (what === undefined) return of(run);
@@ -107,7 +107,7 @@ const createBudget = (
       // A call that starts over budget has nothing to answer from.
       if (onExceed === 'error' || run.iteration === 0) return throwError(() => unusable());
       context.hooks.report(run.iteration, { type: 'warning', message: what });
-      return close$(run, context, { reason: 'budget', what, unusable });
+      return close$(run, context, call, { reason: 'budget', what, unusable });
     });
   return {
     name: isShared ? 'sharedBudget' : 'budget',

@@ -6,6 +6,7 @@ import type { Model } from '../../models/model.js';
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
 import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
+import { lineageOf } from '../../seams/call-scope.js';
 
 export interface SemaphoreOptions {
   /** Maximum number of slots held at the same time. */
@@ -137,14 +138,14 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
     name: 'limitCalls',
     priority: 57,
     call:
-      ({ lineage, hooks, interruption, scheduler }) =>
+      ({ info, hooks, interruption, scheduler }) =>
       (next) =>
       (call) =>
         // A call that will not run needs no slot.
         isOpen(call) && interruption.current === undefined
           ? semaphore.hold$(
               () => next(call),
-              lineage[0],
+              lineageOf(info)[0],
               reportingWait('calls', { scheduler, report: (event) => hooks.report(0, event) }),
             )
           : next(call),

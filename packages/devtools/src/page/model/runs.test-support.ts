@@ -226,7 +226,7 @@ export const inspecting = (report: (mark: Mark) => void): Layer => {
     priority: 6,
     inherit: true,
     step:
-      ({ call, scheduler }) =>
+      ({ info: call, scheduler }) =>
       (next) =>
       (step) =>
         watched(next(step), (phase) =>
@@ -240,7 +240,7 @@ export const inspecting = (report: (mark: Mark) => void): Layer => {
           }),
         ),
     model:
-      ({ call, scheduler }) =>
+      ({ info: call, scheduler }) =>
       (model) => ({
         ...model,
         stream$: (request, context) => {

@@ -1,0 +1,19 @@
+import { type Observable, of, take, toArray } from 'rxjs';
+import type { MillraceError } from '../values/errors.js';
+import { deferInAsyncContext } from './async-context.js';
+import { thenMap } from './contained.js';
+
+/** Emits the one value of a source when it completes: `none()` if there is none. A second value is an error. */
+export const oneValue$ = <T>(
+  source: () => Observable<T>,
+  several: () => MillraceError,
+  none: () => Observable<T>,
+): Observable<T> =>
+  deferInAsyncContext(source).pipe(
+    take(2),
+    toArray(),
+    thenMap((values) => {
+      if (values.length > 1) throw several();
+      return values.length === 0 ? none() : of(...values);
+    }),
+  );

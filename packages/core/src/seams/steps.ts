@@ -1,0 +1,130 @@
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  identity,
+  type MonoTypeOperatorFunction,
+  noop,
+  of,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import type { Interruption } from '../flow/interruption.js';
+import { oneValue$ } from '../flow/one-value.js';
+import type { Perform, Step } from '../step.js';
+import { MillraceError } from '../values/errors.js';
+import type { Context, Layer } from './layer.js';
+import { made, trustedOnes } from './through.js';
+
+/**
+ * The life of a step: `performThrough` runs it through the layers of its call. On an interrupt, `interruptLayer` cuts it, once nothing holds
+ * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
+ */
+export const performThrough = (layers: readonly Layer[], context: Context): Perform => {
+  const wraps = layers.flatMap((layer) => {
+    const { name, step } = layer;
+    if (step === undefined) return [];
+    return [{ name, wrap: made(name, () => step(context)), isTrusted: trustedOnes.has(layer) }];
+  });
+  if (wraps.length === 0) return runs;
+  const through = wraps.reduceRight<Perform>(
+    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
+    runs,
+  );
+  // Trusted layers need no memory of the value: they neither cut nor repeat a step.
+  if (wraps.every(({ isTrusted }) => isTrusted)) return through;
+  const cutsAt = layers.indexOf(interruptLayer);
+  const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
+  return keepingValue(through, isEdited ? context.interruption : undefined);
+};
+
+const runs: Perform = (step) => step.run(1);
+
+/**
+ * Performs a step through its layers, and remembers its value: a later cut emits that value. Holds delay an interrupt
+ * until the layers, which may redact it, have passed the value on.
+ */
+const keepingValue = (
+  through: Perform,
+  interruption: Pick<Interruption, 'hold'> | undefined,
+): Perform => {
+  const performed: Perform = <T>(step: Step<T>) => {
+    const { cut: early$ } = step;
+    // Each layer counts attempts from 1; recorded attempts are added.
+    let earlier = 0;
+    let value: { readonly made: T } | undefined;
+    let release = noop;
+    const free = (): void => {
+      release();
+      release = noop;
+    };
+    const run$: Step<T>['run'] = (attempt) =>
+      defer(() => {
+        free();
+        value = undefined;
+        const own$ = step.run(attempt + earlier);
+        earlier += 1;
+        return own$.pipe(
+          tap((made) => {
+            value = { made };
+            if (interruption !== undefined) release = interruption.hold(step.id);
+          }),
+        );
+      });
+    const cut$: Step<T>['cut'] =
+      early$ && ((why) => defer(() => (value === undefined ? early$(why) : of(value.made))));
+    const performed$ = through({ ...step, run: run$, ...(cut$ && { cut: cut$ }) });
+    return interruption === undefined ? performed$ : performed$.pipe(finalize(free));
+  };
+  return performed;
+};
+
+const checkedStep =
+  (name: string, perform: Perform): Perform =>
+  <T>(step: Step<T>) =>
+    oneValue$(
+      () => perform(step),
+      () => stepFault(name, step, 'two values'),
+      () => {
+        if (step.optional === true) return EMPTY;
+        if (step.cut === undefined) throw stepFault(name, step, 'nothing');
+        return step.cut({ reason: 'interrupted' });
+      },
+    );
+
+const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>
+  new MillraceError('invalidState', `The layer '${name}' emitted ${what} for the step '${id}'.`);
+
+/** On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete. */
+export const interruptLayer: Layer = {
+  name: 'interrupt',
+  priority: 40,
+  step:
+    ({ interruption }) =>
+    (next) =>
+    <T>(step: Step<T>) => {
+      if (step.cut === undefined && step.optional !== true) return next(step);
+      const cut$ = interruption.signal$.pipe(concatMap(() => interruption.released$(step.id)));
+      return defer(() =>
+        interruption.current === undefined ? next(step).pipe(takeUntil(cut$)) : EMPTY,
+      );
+    },
+};
+
+/** Whether something may interrupt the call. Without, steps cost less. */
+export const isInterruptible = ({ layers }: Pick<Context, 'layers'>): boolean =>
+  layers.includes(interruptLayer);
+
+/** Holds a step while the source runs, if the call can be interrupted. Subscribe once. */
+export const holding = <T>(
+  context: Pick<Context, 'interruption' | 'layers'>,
+  stepId: string,
+): MonoTypeOperatorFunction<T> => {
+  if (!isInterruptible(context)) return identity;
+  let release = noop;
+  return tap({
+    subscribe: () => (release = context.interruption.hold(stepId)),
+    finalize: () => release(),
+  });
+};

@@ -1,0 +1,197 @@
+import {
+  BehaviorSubject,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  first,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  race,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
+import { contained, failing } from '../flow/contained.js';
+import { oneValue$ } from '../flow/one-value.js';
+import type { Model } from '../models/model.js';
+import type { Perform } from '../step.js';
+import { MillraceError, toMillraceError } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { CallInfo, Reply } from '../values/reply.js';
+import { type Hook, isInterceptor } from './interceptor.js';
+import type { Answer, Context, Layer, PhaseFactory } from './layer.js';
+import { isLayer } from './read-use.js';
+
+/** The layers of a call, outermost first: its own and inherited ones, without duplicates. */
+export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {
+  const all = new Set([...inherited, ...replaced(own)]);
+  const above = new Set(inherited);
+  const isReplaced = ({ name, single }: Layer): boolean =>
+    single === true && inherited.some((layer) => layer.single === true && layer.name === name);
+  return [...all]
+    .filter((layer) => above.has(layer) || !isReplaced(layer))
+    .sort((a, b) => priorityOf(a) - priorityOf(b));
+};
+
+const replaced = (layers: readonly Layer[]): readonly Layer[] =>
+  layers.filter(
+    ({ name, single }, index) =>
+      single !== true ||
+      !layers.slice(index + 1).some((later) => later.single === true && later.name === name),
+  );
+
+export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
+  layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
+
+export const answerThrough = (
+  layers: readonly Layer[],
+  context: Context,
+  innermost: Answer,
+): Answer =>
+  layers.reduceRight<Answer>((next, layer) => {
+    if (layer.call === undefined) return next;
+    return trustedOnes.has(layer) ? layer.call(context)(next) : checkedLayer(layer, context, next);
+  }, innermost);
+
+export const trustedOnes = new WeakSet<Layer>();
+
+/** Marks a layer of this package as correct: it is not checked at run time, and interrupts do not skip it. */
+export const trusted = <Own extends Layer>(layer: Own): Own => {
+  trustedOnes.add(layer);
+  return layer;
+};
+
+/** Whether a layer may interrupt its call: layers of other packages may, unless they only observe, and those that resume. */
+export const mayInterrupt = (layer: Layer): boolean =>
+  layer.info?.resumed ??
+  !(layer.info?.observes ?? (trustedOnes.has(layer) || isInterceptor(layer)));
+
+/** The layers that run the hooks of a call. */
+export const layersFor = (hooks: readonly Hook[]): readonly Layer[] => [
+  ...new Set(hooks.flatMap((hook) => (hook.kind === 'prepare' ? hook.layer : [])).filter(isLayer)),
+];
+
+export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
+  layers.flatMap((layer) => [
+    ...(isInterceptor(layer) ? [layer.hook] : []),
+    ...(layer.on ?? []).map(({ hook }) => hook),
+  ]);
+
+export const openThrough = <T>(
+  layers: readonly Layer[],
+  context: Context,
+  call$: Observable<T>,
+): Observable<T> =>
+  layers.reduceRight(
+    (next$, { name, open }) =>
+      open === undefined ? next$ : made(name, () => open(context))(next$),
+    call$,
+  );
+
+/** Checks that a layer passes a call on once and emits one reply. An interrupt skips it until then, or cuts its step. */
+const checkedLayer = ({ name, call: around }: Layer, context: Context, next: Answer): Answer => {
+  const answer$: Answer = (call) =>
+    defer(() => {
+      const steps$ = new BehaviorSubject(0);
+      const perform: Perform = (step) =>
+        defer(() => {
+          steps$.next(steps$.value + 1);
+          return context.perform(step).pipe(finalize(() => steps$.next(steps$.value - 1)));
+        });
+      let hasPassed = false;
+      let failure: unknown;
+      const passed$: Answer = (edited) =>
+        defer(() => {
+          if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
+          if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
+          hasPassed = true;
+          return next(edited).pipe(tap({ error: (cause: unknown) => (failure = cause) }));
+        });
+      const own$ = defer(() => around?.({ ...context, perform })(passed$)(call) ?? next(call)).pipe(
+        tap({ error: () => (hasPassed = true) }),
+      );
+      const replied$ = oneValue$<Reply>(
+        () => own$.pipe(contained()),
+        () => layerFault(name, 'answered with two replies'),
+        () => throwError(() => layerFault(name, 'answered with no reply')),
+      ).pipe(
+        map((reply) => {
+          if (isReply(reply)) return of(ownReply(reply, context.info));
+          throw layerFault(name, 'emitted something that is not a reply');
+        }),
+        failing((cause) =>
+          cause === failure ? cause : toMillraceError(cause, 'unknown', `In the layer '${name}'`),
+        ),
+      );
+      const passedOver$ = context.interruption.asked$.pipe(
+        concatMap(() => steps$.pipe(first((count) => count === 0))),
+        restoreAsyncContext(),
+        concatMap(() => (hasPassed ? EMPTY : of(next(call)))),
+      );
+      // NEVER: without an interrupt, only the reply can win.
+      return race(replied$, concat(passedOver$, NEVER)).pipe(
+        take(1),
+        concatMap((reply$) => reply$),
+      );
+    });
+  return answer$;
+};
+
+/** Gives a cached reply of another call an id of this call: memory would take it for a known message. */
+const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
+  reply.id.startsWith(`${callId}/`) ? reply : { ...reply, id: `${callId}/answer` };
+
+const isCall = (value: unknown): boolean =>
+  isRecord(value) && Array.isArray(value['input']) && Array.isArray(value['history']);
+
+const isReply = (value: unknown): value is Reply =>
+  isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
+
+const layerFault = (name: string, what: string, cause?: unknown): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The layer '${name}' has ${what}. Pass a call on no more than once, and emit one reply: that of 'next', or one of answerWith().`,
+    { cause },
+  );
+
+/** Makes a part of a layer; an error names the layer. */
+export const made = <T>(name: string, make: () => T): T => {
+  try {
+    return make();
+  } catch (cause) {
+    throw toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+  }
+};
+
+export const modelThrough = (
+  layers: readonly Layer[],
+  context: Context,
+): ((model: Model) => Model) => {
+  const wraps = layers.flatMap(({ name, model }) =>
+    model === undefined ? [] : [made(name, () => model(context))],
+  );
+  return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
+};
+
+/** Runs the phases of a turn through the layers: the outermost last, equal ones in order. */
+export const turnThrough = (
+  layers: readonly Layer[],
+  phases: readonly PhaseFactory[],
+): readonly PhaseFactory[] =>
+  layers
+    .toSorted((a, b) => priorityOf(b) - priorityOf(a))
+    .reduce((list, { name, turn }) => {
+      if (turn === undefined) return list;
+      try {
+        return turn(list);
+      } catch (cause) {
+        throw toMillraceError(cause, 'config', `The 'turn' of the layer '${name}' failed`);
+      }
+    }, phases);
+
+export const priorityOf = ({ priority = 100 }: Layer): number => priority;
