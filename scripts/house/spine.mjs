@@ -13,23 +13,29 @@ export const spine = [
   'loop.ts',
   'run.ts',
   'seams/layer.ts',
+  'seams/through.ts',
+  'seams/steps.ts',
   'phases/reasoning.ts',
   'phases/ask.ts',
   'phases/acting.ts',
   'phases/tool-call.ts',
 ];
 
-const contexts = ['Context', 'LayerContext', 'CallContext'];
+const contexts = ['Context'];
+
+/** A call before its loop, and as its phases see it. */
+const calls = ['Call', 'LoopCall'];
 
 /** Each member of the contexts and of a call, with the rooms that read it. */
-export const members = () => membersAndUsers([...contexts, 'Call']);
+export const members = () => membersAndUsers([...contexts, ...calls]);
 
 export function memberCounts(all = members()) {
   const seen = new Map();
+  const ofCall = new Map();
   for (const { name, rooms } of all) {
     const [type, member] = name.split('.');
-    if (type === 'Call') continue;
-    seen.set(member, new Set([...(seen.get(member) ?? []), ...rooms]));
+    const group = calls.includes(type) ? ofCall : seen;
+    group.set(member, new Set([...(group.get(member) ?? []), ...rooms]));
   }
   const types = new Set(all.map(({ name }) => name.split('.')[0]));
   return {
@@ -37,10 +43,8 @@ export function memberCounts(all = members()) {
     'contexts: members': seen.size,
     'contexts: members that one room reads': [...seen.values()].filter(({ size }) => size < 2)
       .length,
-    'call: members': all.filter(({ name }) => name.startsWith('Call.')).length,
-    'call: members that one room reads': all.filter(
-      ({ name, rooms }) => name.startsWith('Call.') && rooms.length < 2,
-    ).length,
+    'call: members': ofCall.size,
+    'call: members that one room reads': [...ofCall.values()].filter(({ size }) => size < 2).length,
   };
 }
 

@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from '../values/options.js';
 import type { CallDefaults, PreparedOptions } from '../seams/preparation.js';
+import { cell } from '../step.js';
 import type { InputSchema, JsonSchema } from '../values/schema.js';
 import { type ContextEntry, isContextEntry } from '../tools/context-key.js';
 import type { ToolContext } from '../tools/types.js';
@@ -46,6 +47,11 @@ export interface CallOptions<
   /** Layers of this call, in addition to those of its agent. Pass them again to resume it. */
   readonly use?: Use<Output> | undefined;
 }
+
+/** The options of the caller, without the defaults of the agent. */
+export const givenOptions = cell('call', (): { own: Readonly<Record<string, unknown>> } => ({
+  own: {},
+}));
 
 const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
   (value) => {

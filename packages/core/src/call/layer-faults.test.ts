@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { cell } from '../step.js';
 import {
   catchError,
   concatMap,
@@ -416,12 +417,15 @@ describe('broken layers', () => {
   });
 
   it('Y4: the parts of a layer may use the context that they are made with', async () => {
-    const judge = scriptedModel([text('Fine.')]);
+    const counted = cell('call', () => ({ steps: 0 }));
     const judging: Layer = {
       name: 'judging',
-      step: ({ through: throughLayers }) => {
-        const wrapped = throughLayers(judge);
-        return (next) => (wrapped.name === 'scripted' ? next : next);
+      step: ({ layers, local }) => {
+        const state = local(counted);
+        return (next) => (step) => {
+          state.steps += layers.length;
+          return next(step);
+        };
       },
     };
     const agent = createAgent({ model: scriptedModel([text('1')]), use: [judging] });

@@ -22,7 +22,7 @@ import { type Instructions, instructionsOf } from './instructions.js';
 import { conversationLayer } from './layers/conversation.js';
 import { postCallLayer } from './layers/post-call.js';
 import { afterPreCall$, preCallLayer } from './layers/pre-call.js';
-import { type CallOptions, preparedOptions } from './call-options.js';
+import { type CallOptions, givenOptions, preparedOptions } from './call-options.js';
 import { type CallScope, randomId, setScope, type ToolScope } from '../seams/call-scope.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
@@ -38,7 +38,6 @@ import {
   layersFor,
   layersOf,
   mayInterrupt,
-  modelThrough,
   openThrough,
 } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
@@ -295,7 +294,6 @@ const createCall = (setup: CallSetup): StartedCall => {
   const afterwards: (() => void)[] = [];
   // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
   let performs: Perform | undefined;
-  let models: ((model: Model) => Model) | undefined;
   const ids = new Set<string>();
   const voice = speakerInterceptors;
   const context: Context = {
@@ -307,12 +305,10 @@ const createCall = (setup: CallSetup): StartedCall => {
     },
     hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
     events$,
-    through: (plain) => (models ??= modelThrough(layers, context))(plain),
     scheduler,
     demand: joinDemand(options.demand, caller?.demand),
     interruption: createInterruption(scheduler),
     layers,
-    options: { ...given },
     whenOver: (work: () => void) => void afterwards.push(work),
   };
   const waiters = [...waitersFor(parent), call];
@@ -321,6 +317,7 @@ const createCall = (setup: CallSetup): StartedCall => {
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);
+  local(givenOptions).own = { ...given };
   return started;
 };
 

@@ -3,7 +3,7 @@ import type { MillraceError } from '../values/errors.js';
 import { deferInAsyncContext } from './async-context.js';
 import { thenMap } from './contained.js';
 
-/** Emits the one value of a source when it completes: `none()` if there is none. A second value is an error. */
+/** Emits the one value of a source when it completes; without one, what `none` returns. A second value is an error. */
 export const oneValue$ = <T>(
   source: () => Observable<T>,
   several: () => MillraceError,

@@ -18,6 +18,7 @@ import type { CallInfo, Reply } from '../values/reply.js';
 import {
   type CallOptions,
   checkCallOptions,
+  givenOptions,
   plainOptionsIn,
   withDefaults,
 } from '../call/call-options.js';
@@ -380,12 +381,13 @@ const recordedAnswer = (
   { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
   next: Answer,
 ): Answer => {
-  const { info, local, options } = context;
+  const { info, local } = context;
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
     // Sub-agents are started by their parent's record.
     if (!isOutermost) return of(undefined);
     const form = isResumed ? resumption : beginning(info.callId);
-    const run = () => made$(() => callRecord(info, local(keySeed).id, input, options));
+    const run = () =>
+      made$(() => callRecord(info, local(keySeed).id, input, local(givenOptions).own));
     return perform({ kind: 'call', id: callStep, input, run, form });
   };
   const ended$ = (): Observable<Reply> =>

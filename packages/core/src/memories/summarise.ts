@@ -3,6 +3,7 @@ import { catchError, concatMap, defaultIfEmpty, defer, identity, map, of } from 
 import type { CallInfo } from '../values/reply.js';
 import type { PhaseFactory } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
+import { modelThrough } from '../seams/through.js';
 import { createMessageBuilder } from '../phases/message-builder.js';
 import { messageOf } from '../values/errors.js';
 import { countMessages, plainCounter } from '../models/count-request.js';
@@ -58,7 +59,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
       const old = compactable(run, context.info, keepTurns);
       const tokens = Math.round(count(old.messages));
       if (tokens < room / 10) return of(run);
-      const asked = { ...call, model: model ?? call.model };
+      const asked = { ...call, model: modelThrough(context, model ?? call.model) };
       const next = nextIteration(run);
       const position = `${next.iteration}/recap`;
       const warn = (message: string): void =>

@@ -11,7 +11,6 @@ import {
   type SchedulerLike,
   share,
   tap,
-  identity,
 } from 'rxjs';
 import { createLocals } from '../step.js';
 import { deadline, limitsOf } from '../flow/deadline.js';
@@ -257,7 +256,6 @@ const standAlone = (
   };
   return {
     info,
-    through: identity,
     scheduler,
     hooks: createHooks({
       call: info,

@@ -5,6 +5,7 @@ import { createMessageBuilder, discard, type MessageBuilder } from './message-bu
 import type { CallInfo } from '../values/reply.js';
 import { MillraceError } from '../values/errors.js';
 import { holding } from '../seams/steps.js';
+import { modelThrough } from '../seams/through.js';
 import type { LoopCall } from '../seams/call.js';
 import { made$, thenMap } from '../flow/contained.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
@@ -136,6 +137,10 @@ export const modelStep = (
     message: begun.message(),
     usage: addUsage(earlier, begun.usage),
   });
+  const asked = (): Asking => ({
+    limits: call.limits,
+    model: modelThrough(context, call.model),
+  });
   return {
     run$: (attempt) =>
       made$(() => {
@@ -165,9 +170,15 @@ export const modelStep = (
         return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
           event === undefined
             ? cutShort('vetoed', own)
-            : streamMessage$(context, call, { iteration }, stage.chunk, event, own, answering).pipe(
-                thenMap(answered$),
-              ),
+            : streamMessage$(
+                context,
+                asked(),
+                { iteration },
+                stage.chunk,
+                event,
+                own,
+                answering,
+              ).pipe(thenMap(answered$)),
         );
       }),
     cut$: ({ message }) => made$(() => cutShort('interrupted', builder ?? begun(1), message)),

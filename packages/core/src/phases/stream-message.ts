@@ -17,7 +17,7 @@ import { createRetryBudget } from '../models/timeouts.js';
 import { cell } from '../step.js';
 import { tokensIn } from '../values/usage.js';
 
-type Needs = Pick<Context, 'hooks' | 'info' | 'local' | 'scheduler' | 'through'> & {
+type Needs = Pick<Context, 'hooks' | 'info' | 'local' | 'scheduler'> & {
   readonly demand: Demand;
 };
 type Asked = Pick<LoopCall, 'limits' | 'model'>;
@@ -44,7 +44,7 @@ export const streamMessage$ = (
   answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
   const { hooks } = context;
-  const model = context.through(call.model);
+  const { model } = call;
   const { options, dropped } = supportedOptions(model, asked.options);
   const modelContext = modelContextOf(context, call, iteration, builder.messageId, answering);
   const isIntercepted = chunk !== undefined && hooks.intercepts(chunk.type);

@@ -7,7 +7,7 @@ import type { Hook } from './interceptor.js';
 import type { Context } from './layer.js';
 import type { Below } from './spending.js';
 
-/** What the calls below a call get from it. */
+/** The part of a call that the calls below it need. */
 export interface CallScope {
   readonly context: Context;
   readonly labels: CallLabels;

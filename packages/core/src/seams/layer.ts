@@ -23,15 +23,11 @@ export interface Context {
   readonly hooks: Hooks;
   /** Events of the call and its sub-agents, from now on. Hot; ends with the call. */
   readonly events$: Observable<AgentEvent>;
-  /** Wraps a model in the layers of the call. Not for use within the `model` of a layer. */
-  readonly through: (model: Model) => Model;
   readonly scheduler: SchedulerLike;
   readonly demand: JoinableDemand;
   readonly interruption: Interruption;
   /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];
-  /** The options of the caller, without the defaults of the agent. */
-  readonly options: Readonly<Record<string, unknown>>;
   /** Runs work after the last event was delivered, or on unsubscribe. */
   readonly whenOver: (work: () => void) => void;
 }

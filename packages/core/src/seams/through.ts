@@ -6,6 +6,7 @@ import {
   EMPTY,
   finalize,
   first,
+  identity,
   map,
   NEVER,
   type Observable,
@@ -19,7 +20,7 @@ import { restoreAsyncContext } from '../flow/async-context.js';
 import { contained, failing } from '../flow/contained.js';
 import { oneValue$ } from '../flow/one-value.js';
 import type { Model } from '../models/model.js';
-import type { Perform } from '../step.js';
+import { cell, type Perform } from '../step.js';
 import { MillraceError, toMillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -168,15 +169,16 @@ export const made = <T>(name: string, make: () => T): T => {
   }
 };
 
-export const modelThrough = (
-  layers: readonly Layer[],
-  context: Context,
-): ((model: Model) => Model) => {
-  const wraps = layers.flatMap(({ name, model }) =>
-    model === undefined ? [] : [made(name, () => model(context))],
+/** Wraps a model in the layers of the call. Each layer creates its part once. */
+export const modelThrough = (context: Context, model: Model): Model => {
+  const composed = context.local(wraps);
+  composed.models ??= context.layers.flatMap((layer) =>
+    layer.model === undefined ? [] : [made(layer.name, () => layer.model?.(context) ?? identity)],
   );
-  return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
+  return composed.models.reduceRight((next, wrap) => wrap(next), model);
 };
+
+const wraps = cell('call', (): { models?: readonly ((model: Model) => Model)[] } => ({}));
 
 /** Runs the phases of a turn through the layers: the outermost last, equal ones in order. */
 export const turnThrough = (

@@ -403,7 +403,10 @@ describe('T23: the tool calls of code', () => {
     const create = (...answers: ScriptedAnswer[]) => {
       const durable = journal(calls);
       const model = scriptedModel(...answers);
-      const use = [durable, codeActing({ timeoutMs: 60_000, maxCalls: undefined, direct: undefined })];
+      const use = [
+        durable,
+        codeActing({ timeoutMs: 60_000, maxCalls: undefined, direct: undefined }),
+      ];
       return { model, durable, agent: createAgent({ model, tools: [act], use }) };
     };
     const first = create([toolCall('run_javascript', { code }, 'x')]);
