@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   asyncScheduler,
   catchError,
+  concat,
   concatMap,
   config,
   finalize,
@@ -80,6 +81,45 @@ describe('an agent', () => {
     ).rejects.toMatchObject({ code: 'unknown' });
     expect(types).toEqual(['preCall', 'preReasoning', 'error']);
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('L2: stream() returns the reply after the last event, to loops as the promise reply', async () => {
+    const agent = createAgent({ model: scriptedModel([text('a')], [text('b')], [text('c')]) });
+    const stream = agent.stream('?');
+    await expect(stream.reply).rejects.toMatchObject({ code: 'config' });
+    const events = [];
+    for await (const event of stream) events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: await stream.reply });
+    expect((await stream.reply).text).toBe('a');
+    // Each loop is a call.
+    const iterator = stream[Symbol.asyncIterator]();
+    let result = await iterator.next();
+    while (result.done !== true) result = await iterator.next();
+    expect(result.value).toBe(await stream.reply);
+    expect(result.value.text).toBe('b');
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+    const passedOn = async function* () {
+      return (yield* agent.stream('?')).text;
+    };
+    const last = passedOn();
+    let end = await last.next();
+    while (end.done !== true) end = await last.next();
+    expect(end.value).toBe('c');
+  });
+
+  it('L2: the reply of a stream that was left or that fails is its error, which is no unhandled one', async () => {
+    const slow = scriptedModel(concat(of(text('a')), NEVER));
+    const stream = createAgent({ model: slow }).stream('?');
+    for await (const event of stream) if (event.type === 'reasoningChunk') break;
+    await expect(stream.reply).rejects.toMatchObject({ code: 'aborted' });
+    const failing = createAgent({ model: scriptedModel() }).stream('?');
+    const failure = await (async () => {
+      for await (const event of failing) expect(event).toBeDefined();
+    })().catch((error: unknown) => error);
+    await expect(failing.reply).rejects.toBe(failure);
+    const misused = createAgent({ model: scriptedModel() }).stream('?', { use: [{} as never] });
+    await expect(misused[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'config' });
+    await expect(misused.reply).rejects.toMatchObject({ code: 'config' });
   });
 
   it('I16: a slow consumer of stream() pauses the source, and breaking off ends it in the same tick', async () => {
@@ -624,7 +664,12 @@ describe('a misuse gets an error with the fix', () => {
     [
       'a schema of no object',
       () =>
-        tool({ name: 'x', description: 'y', input: jsonSchema({ type: 'string' }), run: () => 1 }),
+        tool({
+          name: 'x',
+          description: 'y',
+          input: jsonSchema({ type: 'string' } as object as never),
+          run: () => 1,
+        }),
       /type: 'object'/,
     ],
     [

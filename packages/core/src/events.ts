@@ -1,4 +1,4 @@
-import type { CallLabels, Reply } from './values/reply.js';
+import type { AnyRun, CallLabels, Reply, ToolRun } from './values/reply.js';
 import type { MillraceError } from './values/errors.js';
 import type {
   AssistantMessage,
@@ -196,7 +196,32 @@ export interface Events {
 export type ReportedPayload =
   { [Type in keyof Events]: { readonly type: Type } & Events[Type] }[keyof Events] | ModelReport;
 
-export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
+/**
+ * An event of a call. Those of `stream$` are typed by the tools of the agent: the name of a `toolCall` narrows its `input`. Tool calls
+ * of sub-agents, and of tools that layers or the call add, are not in the type. A model may have written anything until the
+ * arguments are checked: in `preActing`, and in `postActing` if `result.isError`.
+ */
+export type AgentEvent<Run extends AnyRun = AnyRun> =
+  EventWithoutCall | (EventWithCall & { readonly toolCall: ToolCallOf<Run> });
+
+// Computed once, not for each agent.
+type Payload = ModifiablePayload | ReportedPayload;
+type PayloadWithCall = Extract<Payload, { readonly toolCall: ToolCallBlock }>;
+type EventWithoutCall = Exclude<Payload, PayloadWithCall> & Envelope;
+type EventWithCall = WithoutCall<PayloadWithCall> & Envelope;
+type WithoutCall<Of> = Of extends unknown ? Omit<Of, 'toolCall'> : never;
+
+type ToolCallOf<Run extends AnyRun> =
+  Run extends ToolRun<infer Name, infer Given>
+    ? string extends Name
+      ? ToolCallBlock
+      : TypedToolCall<Name, Given>
+    : never;
+
+interface TypedToolCall<Name, Given> extends Omit<ToolCallBlock, 'name' | 'input'> {
+  readonly name: Name;
+  readonly input: Given extends ToolCallBlock['input'] ? Given : Given & ToolCallBlock['input'];
+}
 
 export interface Listener {
   /** Whether it has observers: an event without observers is not created. */
@@ -213,6 +238,11 @@ export type EventType = AgentEvent['type'];
 export type ModifiableType = ModifiablePayload['type'];
 
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
+
+/** The events of a type, of an agent with tools. Cheaper than a selection among all events. */
+export type TypedEventOf<Type extends EventType, Run extends AnyRun> =
+  | Extract<EventWithoutCall, { readonly type: Type }>
+  | (Extract<EventWithCall, { readonly type: Type }> & { readonly toolCall: ToolCallOf<Run> });
 
 export const modifiableTypes: readonly ModifiableType[] = [
   'preCall',

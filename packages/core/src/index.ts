@@ -1,5 +1,5 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
-export type { OutputOf } from './call/callable.js';
+export type { EventStream, OutputOf } from './call/callable.js';
 export type { AnyRun, CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
 export { parallel, race, route, sequential } from './operators/compose.js';

@@ -9,7 +9,6 @@ import {
   type Agent,
   type AgentEvent,
   type EventOf,
-  only,
 } from '@millrace/core';
 import { finish, text, toolCall } from '@millrace/core/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
@@ -79,7 +78,10 @@ export const until = <Type extends AgentEvent['type']>(
   engine: DbosEngine,
   callId: string,
   type: Type,
-): Promise<EventOf<Type>> => firstValueFrom(engine.attach$(callId).pipe(only(type)));
+): Promise<EventOf<Type>> =>
+  firstValueFrom(
+    engine.attach$(callId).pipe(filter((event): event is EventOf<Type> => event.type === type)),
+  );
 
 /** Waits until DBOS knows that a call is over, which is a moment after its last event. */
 export const over = (engine: DbosEngine, callId: string): Promise<unknown> =>

@@ -1,8 +1,21 @@
 import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
-import { catchError, concatMap, defer, lastValueFrom, of } from 'rxjs';
+import {
+  AsyncSubject,
+  catchError,
+  concatMap,
+  defer,
+  finalize,
+  ignoreElements,
+  lastValueFrom,
+  merge,
+  of,
+  tap,
+  throwError,
+} from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
-import { type MillraceError, misuse, toMillraceError } from '../values/errors.js';
+import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
+import type { Demand } from '../flow/demand.js';
 import type { Input } from '../seams/input.js';
 import { type Flatten, flattened } from '../flow/async-context.js';
 import { defined, isFunction, type Rule } from '../values/options.js';
@@ -33,14 +46,17 @@ export interface Callable<out Output = unknown, Extra = unknown, out Run extends
     options?: CallOptions<Own> & Extra,
   ): Observable<Reply<OutputOf<Own, Output>, Run>>;
   /** Emits every event of the call and of sub-agents, `postCall` last. Cold: each subscription is a call. */
-  stream$(input: Input, options?: CallOptions & Extra): Observable<AgentEvent>;
+  stream$(input: Input, options?: CallOptions & Extra): Observable<AgentEvent<Run>>;
   /** The Promise form of `call$`. Starts immediately. */
   call<const Own extends InputSchema | undefined = undefined>(
     input: Input,
     options?: CallOptions<Own> & Extra,
   ): Promise<Reply<OutputOf<Own, Output>, Run>>;
   /** The AsyncIterable form of `stream$`. Starts at the first `next()`, applies backpressure, unsubscribes on `break`. */
-  stream(input: Input, options?: Omit<CallOptions, 'demand'> & Extra): AsyncIterable<AgentEvent>;
+  stream<const Own extends InputSchema | undefined = undefined>(
+    input: Input,
+    options?: Omit<CallOptions<Own>, 'demand'> & Extra,
+  ): EventStream<OutputOf<Own, Output>, Run>;
   /**
    * An operator that makes a call for each value and emits the replies. By default, a new value waits for the running
    * call (`concatMap`), and a failed call ends the stream.
@@ -50,6 +66,20 @@ export interface Callable<out Output = unknown, Extra = unknown, out Run extends
   ): OperatorFunction<Input, Reply<OutputOf<Own, Output>, Run> | Instead>;
   // The last signature is the one that types infer from.
   asOperator(): OperatorFunction<Input, Reply<Output, Run>>;
+}
+
+/** The events of a call, pulled. Each iteration is a call. */
+export interface EventStream<
+  out Output = unknown,
+  out Run extends AnyRun = AnyRun,
+> extends AsyncIterable<AgentEvent<Run>> {
+  /** Returns the reply after the last event: `const reply = yield* agent.stream('?')`. */
+  [Symbol.asyncIterator](): AsyncIterator<AgentEvent<Run>, Reply<Output, Run>, undefined>;
+  /**
+   * The reply of the latest iteration, when it ends. Rejects with its error, with `aborted` if the loop was left before its end, and with
+   * `config` before the first iteration: use `call()` if you need no events.
+   */
+  readonly reply: Promise<Reply<Output, Run>>;
 }
 
 export interface OperatorOptions<
@@ -75,7 +105,8 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
     checkCallOptions('The call', options, extra);
     return begin$(input, options, view);
   };
-  const stream$: Callable['stream$'] = (input, options) => see$(eventsOf, input, options);
+  const stream$: Callable<Output, unknown, Run>['stream$'] = (input, options) =>
+    ofTools<Run>(see$(eventsOf, input, options));
   const reply$: Callable<Output, unknown, Run>['call$'] = <Own extends InputSchema | undefined>(
     input: Input,
     options?: CallOptions<Own>,
@@ -85,11 +116,14 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
     call$: reply$,
     // Waits for completion: a call is recorded after its reply.
     call: (input, options) => lastValueFrom(defer(() => reply$(input, options))),
-    stream: (input, options) => {
+    stream: <Own extends InputSchema | undefined>(
+      input: Input,
+      options?: Omit<CallOptions<Own>, 'demand'>,
+    ) => {
       checkCallOptions('The call', options ?? {}, extra);
-      return {
-        [Symbol.asyncIterator]: () => pullFrom((demand) => stream$(input, { ...options, demand })),
-      };
+      const events = eventStream((view, demand) => see$(view, input, { ...options, demand }));
+      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- As in `ofType`.
+      return events as EventStream<OutputOf<Own, Output>, Run>;
     },
     asOperator: <Own extends InputSchema | undefined, Instead = never>(
       given: OperatorOptions<Own, Instead> = {},
@@ -110,6 +144,42 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
   };
 };
 
+const eventStream = (
+  begin$: (view: View<AgentEvent>, demand: Demand) => Observable<AgentEvent>,
+) => {
+  let latest$: Observable<Reply> = throwError(() => notIterated());
+  return {
+    [Symbol.asyncIterator]: () => {
+      const ended$ = new AsyncSubject<Reply>();
+      latest$ = ended$;
+      let reply: Reply | undefined;
+      const keep = (given: Reply): void => {
+        reply = given;
+        ended$.next(given);
+        ended$.complete();
+      };
+      const both: View<AgentEvent> = ({ events$, reply$ }) =>
+        merge(events$, reply$.pipe(tap(keep), ignoreElements()));
+      const open$ = (demand: Demand): Observable<AgentEvent> =>
+        defer(() => begin$(both, demand)).pipe(
+          tap({ error: (error: unknown) => ended$.error(toMillraceError(error)) }),
+          // Nothing if it has ended.
+          finalize(() => ended$.error(left())),
+        );
+      return pullFrom(open$, undefined, () => reply);
+    },
+    get reply() {
+      return lastValueFrom(latest$);
+    },
+  };
+};
+
+const left = (): MillraceError =>
+  new MillraceError('aborted', 'The loop over the stream ended before its call had.');
+
+const notIterated = (): MillraceError =>
+  misuse("'reply' is that of a loop over the stream. Without one, use call().");
+
 /** Merges the options of a step with those of its runner; layers add up. */
 const laidOver = (own: CallOptions, { use, ...options }: CallOptions): CallOptions => ({
   ...own,
@@ -127,6 +197,13 @@ const ofType = <Output, Run extends AnyRun>(
 ): Observable<Reply<Output, Run>> =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   reply$ as Observable<Reply<Output, Run>>;
+
+/** As `ofType`, for events. */
+const ofTools = <Run extends AnyRun>(
+  events$: Observable<AgentEvent>,
+): Observable<AgentEvent<Run>> =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  events$ as Observable<AgentEvent<Run>>;
 
 /** Runs a step with one input. The options are for its calls. */
 export type StepRun<Out = unknown> = (input: Input, options: CallOptions) => Observable<Out>;

@@ -2,14 +2,14 @@ import { type Observable, type Observer, Subscription } from 'rxjs';
 import { createDemand, type Demand } from './demand.js';
 import { createFifo } from './fifo.js';
 
-export interface Puller<T> {
-  next(): Promise<IteratorResult<T, undefined>>;
+export interface Puller<T, Result = undefined> {
+  next(): Promise<IteratorResult<T, Result | undefined>>;
   /** Unsubscribes immediately, and drops waiting values. */
-  return(): Promise<IteratorReturnResult<undefined>>;
+  return(): Promise<IteratorReturnResult<Result | undefined>>;
 }
 
-interface Taker<T> {
-  readonly resolve: (result: IteratorResult<T, undefined>) => void;
+interface Taker<T, Result> {
+  readonly resolve: (result: IteratorResult<T, Result | undefined>) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -17,23 +17,30 @@ const done = { done: true, value: undefined } as const;
 
 /**
  * Pulls from an Observable: subscribes at the first `next()`, and closes the demand while `highWaterMark` values wait
- * (default: 64). An error follows waiting values.
+ * (default: 64). An error follows waiting values. The first result after the last value has what `result` returns.
  */
-export const pullFrom = <T>(
+export const pullFrom = <T, Result = undefined>(
   open: (demand: Demand) => Observable<T>,
   highWaterMark?: number,
-): Puller<T> => {
+  result?: () => Result | undefined,
+): Puller<T, Result> => {
   const demand = createDemand(highWaterMark);
-  const takers = createFifo<Taker<T>>();
+  const takers = createFifo<Taker<T, Result>>();
   let ready = createFifo<IteratorYieldResult<T>>();
   let subscription: Subscription | undefined;
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
 
+  let isReturned = false;
+  const last = (): IteratorReturnResult<Result | undefined> => {
+    if (isReturned || result === undefined) return done;
+    isReturned = true;
+    return { done: true, value: result() };
+  };
   const end = (): void => {
     ended = true;
     for (let taker = takers.shift(); taker !== undefined; taker = takers.shift()) {
-      taker.resolve(done);
+      taker.resolve(last());
     }
   };
   const observer: Observer<T> = {
@@ -61,14 +68,14 @@ export const pullFrom = <T>(
           subscription = new Subscription();
           subscription.add(open(demand).subscribe(observer));
         }
-        const result = ready.shift();
+        const value = ready.shift();
         demand.backlog(ready.size);
-        if (result !== undefined) {
-          resolve(result);
+        if (value !== undefined) {
+          resolve(value);
         } else if (!ended) {
           takers.push({ resolve, reject });
         } else if (failure === undefined) {
-          resolve(done);
+          resolve(last());
         } else {
           const { error } = failure;
           failure = undefined;
@@ -80,6 +87,7 @@ export const pullFrom = <T>(
         subscription ??= new Subscription();
         ready = createFifo();
         failure = undefined;
+        isReturned = true;
         end();
         try {
           subscription.unsubscribe();

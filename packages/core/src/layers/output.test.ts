@@ -199,13 +199,13 @@ describe('structured output', () => {
 
   it('R3: a schema that cannot be used is refused at once', () => {
     const model = scriptedModel();
-    expect(() => jsonSchema({ type: 'string' })).toThrow(
+    expect(() => jsonSchema({ type: 'string' } as JsonSchema)).toThrow(
       "jsonSchema(): the schema must have the type 'object'",
     );
     expect(() => createAgent({ model, use: [output('text' as never)] })).toThrow(
       "output(): 'schema' must be a Standard Schema, such as z.object({}), or a JSON Schema in jsonSchema(",
     );
-    expect(() => createAgent({ model }).call$('?', { use: [output(z.string())] })).toThrow(
+    expect(() => createAgent({ model }).call$('?', { use: [output(z.string() as never)] })).toThrow(
       "output(): 'schema' must have the type 'object'",
     );
   });

@@ -13,7 +13,7 @@ import {
   skip,
   startWith,
 } from 'rxjs';
-import { type AgentEvent, type EventOf, type EventType, isEvent } from '../events.js';
+import { type AgentEvent, type EventType, isEvent, type TypedEventOf } from '../events.js';
 import { textOf } from '../values/message.js';
 import { checkOptions, isFlag } from '../values/options.js';
 import type { TypedRun, Reply, AnyRun } from '../values/reply.js';
@@ -128,10 +128,10 @@ export const byCall = (): OperatorFunction<AgentEvent, GroupedObservable<string,
  * results$.subscribe(({ toolCall, result }) => console.log(toolCall.name, textOf(result)));
  * ```
  */
-export const only = <Type extends EventType>(
-  ...types: readonly Type[]
-): OperatorFunction<AgentEvent, EventOf<Type>> =>
-  filter((event): event is EventOf<Type> => isEvent(event, ...types));
+export const only =
+  <Type extends EventType>(...types: readonly Type[]) =>
+  <Run extends AnyRun>(event$: Observable<AgentEvent<Run>>): Observable<TypedEventOf<Type, Run>> =>
+    event$.pipe(filter((event): event is never => isEvent(event, ...types)));
 
 export interface CallsHeard {
   /** Whether to include sub-agents at any depth. Default: false. */

@@ -27,6 +27,17 @@ interface ObjectSchema {
   readonly type: 'object';
 }
 
+/** Refuses a schema that is known not to have the type `object` at its root. */
+type Rooted<Schema> = Schema extends ObjectSchema
+  ? unknown
+  : JsonSchema extends Schema
+    ? unknown
+    : Schema extends { readonly type: infer Type }
+      ? string extends Type
+        ? unknown
+        : ObjectSchema
+      : ObjectSchema;
+
 /** The type of a value that matches a JSON Schema. */
 type FromJsonSchema<Schema> = JsonSchema extends Schema
   ? Readonly<Record<string, unknown>>
@@ -52,7 +63,7 @@ interface JsonSchemaOptions {
  * ```
  */
 export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
-  schema: Schema,
+  schema: Schema & Rooted<Schema>,
   options: JsonSchemaOptions = {},
 ): Validator<FromJsonSchema<Schema>> => {
   checkOptions('jsonSchema()', options, rules);

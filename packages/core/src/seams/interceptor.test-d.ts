@@ -5,6 +5,7 @@ import {
   type ContentChunk,
   createAgent,
   type EventOf,
+  type EventStream,
   guardOutput,
   type InputMessage,
   logEvents,
@@ -58,7 +59,7 @@ expectTypeOf(events$.pipe(only('preCall', 'postCall'))).toEqualTypeOf<
 
 const agent = createAgent({ model });
 expectTypeOf(agent.call$('?')).toEqualTypeOf<Observable<Reply<undefined>>>();
-expectTypeOf(agent.stream('?')).toEqualTypeOf<AsyncIterable<AgentEvent>>();
+expectTypeOf(agent.stream('?')).toEqualTypeOf<EventStream<undefined>>();
 
 // @ts-expect-error stream() brings its own demand
 agent.stream('?', { demand: undefined });

@@ -301,7 +301,7 @@ describe('limits and notes', () => {
           input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
           run: (input) => input,
         }),
-        ...accepts,
+        ...(accepts as readonly 'path'[]),
       );
     const model = scriptedModel([toolCall('gives')], [toolCall('takes')], [text('done')]);
     const renames = on(

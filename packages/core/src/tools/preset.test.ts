@@ -95,7 +95,7 @@ describe('T2: parameters that are set', () => {
   });
 
   it('must be parameters that the tool has', () => {
-    expect(() => preset(weather, { town: 'Oslo' })).toThrow(
+    expect(() => preset(weather as Tool, { town: 'Oslo' })).toThrow(
       "preset() of the tool 'weather' has no parameter 'town'. Its parameters are: city, unit, user.",
     );
     const hidden = preset(weather, { unit: 'C' });

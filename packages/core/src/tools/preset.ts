@@ -5,8 +5,44 @@ import { withoutForbiddenNulls } from '../values/admits.js';
 import { isRecord } from '../values/json.js';
 import { isTool } from './toolkit.js';
 import { type HiddenInput, type JsonSchema, withoutKeys } from '../values/schema.js';
-import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';
+import {
+  type ContextKey,
+  type ContextValues,
+  isContextKey,
+  noValues,
+  valueOf,
+} from './context-key.js';
+import type { AnyRun, ToolRun } from '../values/reply.js';
 import type { Tool } from './types.js';
+
+/** The parameters of a tool. Without a known schema, they may have any name. */
+type ParameterOf<Run extends AnyRun> = KeyOf<Run['input']>;
+
+type KeyOf<Given> = unknown extends Given
+  ? string
+  : Given extends object
+    ? keyof Given & string
+    : never;
+
+/** Values for parameters, or the keys that have them in a call. */
+type Settable<Run extends AnyRun> = {
+  readonly [Key in ParameterOf<Run>]?:
+    ValueAt<Run['input'], Key> | ContextKey<ValueAt<Run['input'], Key>>;
+};
+
+type ValueAt<Given, Key> = unknown extends Given
+  ? unknown
+  : Given extends unknown
+    ? Given[Key & keyof Given]
+    : never;
+
+/** The calls of a tool whose model may leave out these parameters. */
+type RunWithout<Run extends AnyRun, Names> =
+  Run extends ToolRun<infer Name, infer Given> ? ToolRun<Name, Without<Given, Names>> : never;
+
+type Without<Given, Names> = Given extends object
+  ? Omit<Given, Names & keyof Given> & Partial<Pick<Given, Names & keyof Given>>
+  : Given;
 
 export interface PresetOptions {
   /** Whether the model sees the parameters and may override them. Default: false. */
@@ -17,11 +53,11 @@ export interface PresetOptions {
  * Sets parameters of a tool to a value, or to the call's value of a context key. The model does not see them, and its values are ignored;
  * the set values are validated with the rest. Throws a `config` error for an unknown parameter.
  */
-export const preset = <Value>(
-  tool: Tool<Value>,
-  parameters: Readonly<Record<string, unknown>>,
+export const preset = <Value, Run extends AnyRun, const Set extends Settable<Run>>(
+  tool: Tool<Value, Run>,
+  parameters: Set,
   options: PresetOptions = {},
-): Tool<Value> => {
+): Tool<Value, RunWithout<Run, keyof Set>> => {
   if (!isTool(tool)) throw misuse('preset() takes one tool, and values for its parameters.');
   const owner = `preset() of the tool '${tool.name}'`;
   checkOptions(owner, options, { overridable: isFlag });
@@ -32,8 +68,9 @@ export const preset = <Value>(
     ([name, value]) => [name, isContextKey(value) ? value : frozen(copied(value))] as const,
   );
   const inputSchema = (overridable ? optional : withoutParameters)(tool.inputSchema, names);
+  const { runs: _, ...rest } = tool;
   return {
-    ...tool,
+    ...rest,
     hidden: [...(tool.hidden ?? []), ...(overridable ? [] : names)],
     inputSchema,
     validation$: (input, values, hidden) => {
@@ -49,14 +86,15 @@ export const preset = <Value>(
  * Sets parameters of a tool from the `extras` of earlier tools. The model does not see them, and its values are
  * ignored. Throws a `config` error for an unknown parameter.
  */
-export const acceptExtras = <Value>(
-  tool: Tool<Value>,
-  ...names: readonly string[]
-): Tool<Value> => {
+export const acceptExtras = <Value, Run extends AnyRun, const Name extends ParameterOf<Run>>(
+  tool: Tool<Value, Run>,
+  ...names: readonly Name[]
+): Tool<Value, RunWithout<Run, Name>> => {
   if (!isTool(tool)) throw misuse('acceptExtras() takes one tool, and names of its parameters.');
   checkParameters(`acceptExtras() of the tool '${tool.name}'`, tool.inputSchema, names);
+  const { runs: _, ...rest } = tool;
   return {
-    ...tool,
+    ...rest,
     accepts: [...(tool.accepts ?? []), ...names],
     hidden: [...(tool.hidden ?? []), ...names],
     inputSchema: withoutParameters(tool.inputSchema, names),

@@ -3,17 +3,19 @@ import { checkOptions, isFlag, isFunction, isText, listOf, type Rule } from '../
 import { isRecord } from '../values/json.js';
 import type { Validator } from '../values/schema.js';
 import { tool } from './tool.js';
-import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
+import type { RunsOf, Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 
 /** Groups tools: the model only sees the tools of active groups. */
-export const toolGroup = (definition: ToolGroupDefinition): ToolGroup => {
+export const toolGroup = <const Tools extends readonly Tool[]>(
+  definition: ToolGroupDefinition<Tools>,
+): ToolGroup<RunsOf<Tools>> => {
   checkOptions('toolGroup()', definition, rules, ['name', 'description', 'tools']);
   const { name, description, tools, active = false, managed = true } = definition;
   const group = { name, description, tools: Object.freeze([...tools]), active, managed };
   return Object.freeze(managed ? { ...group, manager: manageTools } : group);
 };
 
-const rules: Readonly<Record<keyof ToolGroup, Rule>> = {
+const rules: Readonly<Record<Exclude<keyof ToolGroup, 'runs'>, Rule>> = {
   name: isText,
   description: isText,
   tools: listOf('tools'),

@@ -141,19 +141,21 @@ export type RunsOf<Tools extends readonly ToolEntry[]> = Tools[number] extends {
   ? Run
   : AnyRun;
 
-export interface ToolGroupDefinition {
+export interface ToolGroupDefinition<Tools extends readonly Tool[] = readonly Tool[]> {
   /** The name for the model. */
   readonly name: string;
   /** Describes its tools to the model. */
   readonly description: string;
-  readonly tools: readonly Tool[];
+  readonly tools: Tools;
   /** Whether it is active at the start. Default: false. */
   readonly active?: boolean | undefined;
   /** Whether the model may activate and deactivate it, with the tool `manage_tools`. Default: true. */
   readonly managed?: boolean | undefined;
 }
 
-export interface ToolGroup extends Complete<ToolGroupDefinition> {
+export interface ToolGroup<out Run extends AnyRun = AnyRun> extends Complete<ToolGroupDefinition> {
+  /** The type of the calls of its tools. Never set: it exists for inference only. */
+  readonly runs?: Run;
   /** Creates the tool that activates and deactivates these groups. */
   readonly manager?: (groups: readonly ToolGroup[]) => Tool;
 }

@@ -25,7 +25,7 @@ type Refuses<Options> = {
     : never;
 }[keyof Options];
 
-type Given = {
+interface Given {
   agent: AgentOptions;
   limits: NonNullable<AgentOptions['limits']>;
   timeouts: NonNullable<NonNullable<AgentOptions['limits']>['timeouts']>;
@@ -45,7 +45,7 @@ type Given = {
   session: NonNullable<Parameters<Session['call']>[1]>;
   journal: JournalOptions;
   reflect: NonNullable<Parameters<typeof reflect>[0]>;
-};
+}
 expectTypeOf<{ [Name in keyof Given]: Refuses<Given[Name]> }[keyof Given]>().toBeNever();
 
 // What programs compute: a setting that may be absent.

@@ -10,8 +10,14 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output> &
   StandardJSONSchemaV1<Input, Output>;
 
-/** A schema for the input of a tool or the output of a call: a Standard Schema, or a JSON Schema in `jsonSchema(…)`. */
-export type InputSchema = StandardSchema | Validator;
+/**
+ * A schema for the input of a tool or the output of a call: a Standard Schema of an object, or a JSON Schema in
+ * `jsonSchema(…)`.
+ */
+export type InputSchema = StandardSchema<ObjectInput, unknown> | Validator;
+
+/** An object that is no list: lists can be iterated. */
+type ObjectInput = object & { readonly [Symbol.iterator]?: never };
 
 export type Infer<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>

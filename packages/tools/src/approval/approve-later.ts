@@ -1,4 +1,5 @@
 import {
+  type AnyRun,
   createAgent,
   type Message,
   MillraceError,
@@ -26,10 +27,11 @@ import {
 } from '@millrace/core/values';
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
 
-export interface ApproveLaterOptions {
+export interface ApproveLaterOptions<Given = unknown> {
   /** Whether a tool call with valid arguments waits; otherwise the tool runs immediately. An error is an error of the tool. Default: always. */
   readonly when?:
-    ((input: Readonly<Record<string, unknown>>, context: ToolContext) => boolean) | undefined;
+    | ((input: Given & Readonly<Record<string, unknown>>, context: ToolContext) => boolean)
+    | undefined;
 }
 
 /**
@@ -49,7 +51,10 @@ export interface ApproveLaterOptions {
  * await sessions(agent).open('ada').call(toolResults({ [suspensions[0].toolCall.id]: true }));
  * ```
  */
-export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): Tool => {
+export const approveLater = <Run extends AnyRun>(
+  guarded: Tool<unknown, Run>,
+  options: ApproveLaterOptions<Run['input']> = {},
+): Tool<unknown, Run> => {
   const { name, description, inputSchema, timeoutMs = 0, exclusive = false } = checked(guarded);
   checkOptions('approveLater()', options, { when: isFunction });
   const { when = () => true } = options;
@@ -94,7 +99,8 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
         ),
       ),
   });
-  return { ...asking, deciders: (guarded.deciders ?? []).map((it) => decidingFor(guarded, it)) };
+  const { runs: _, ...asTool } = asking;
+  return { ...asTool, deciders: (guarded.deciders ?? []).map((it) => decidingFor(guarded, it)) };
 };
 
 type Decider = NonNullable<Tool['deciders']>[number];
