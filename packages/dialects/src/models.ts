@@ -1,31 +1,8 @@
-import {
-  type Model,
-  type ModelChunk,
-  type ModelContext,
-  type ModelRequest,
-  retry,
-  type ToolDeclaration,
-} from '@millrace/core';
+import { type Model, type ModelRequest, retry } from '@millrace/core';
 import { type Dialect, textTools } from '@millrace/core/text-tools';
-import {
-  checkOptions,
-  isFlag,
-  isObject,
-  isRecord,
-  type Rule,
-  toolInput,
-} from '@millrace/core/values';
-import {
-  concatMap,
-  defer,
-  dematerialize,
-  materialize,
-  type MonoTypeOperatorFunction,
-  type ObservableNotification,
-} from 'rxjs';
-import { formats, type ThinkingTag, thinkingTags } from './formats.js';
-import type { WrittenCall } from './read-calls.js';
-import { createReader, type Reader } from './reader.js';
+import { checkOptions, isFlag, isObject, isRecord, type Rule } from '@millrace/core/values';
+import type { ThinkingTag } from './formats.js';
+import { readChunks } from './read-chunks.js';
 
 export type { ThinkingTag } from './formats.js';
 
@@ -61,7 +38,7 @@ export const splitThinking = (model: Model, options: SplitThinkingOptions = {}):
   checkOptions('splitThinking()', options, thinkingRules);
   const timed = keepingTime(model);
   return around(timed, (request, context) =>
-    timed.stream$(request, context).pipe(read({ ...options, tools: [] }, request, context)),
+    timed.stream$(request, context).pipe(readChunks({ ...options, tools: [] }, request, context)),
   );
 };
 
@@ -82,7 +59,7 @@ export const parseToolCalls = (model: Model, options: ParseToolCallsOptions = {}
     around(timed, (request, context) =>
       timed
         .stream$(request, context)
-        .pipe(read({ ...options, tools: asked.tools ?? [] }, asked, context)),
+        .pipe(readChunks({ ...options, tools: asked.tools ?? [] }, asked, context)),
     );
   const { dialect } = options;
   if (dialect === undefined) {
@@ -131,153 +108,3 @@ const around = (
   ...(toolsInPrompt === undefined ? {} : { toolsInPrompt }),
   stream$,
 });
-
-interface ReadInit extends ParseToolCallsOptions {
-  readonly tools: readonly ToolDeclaration[];
-}
-
-const read = (
-  { opened = false, tags = [], dialect, tools }: ReadInit,
-  asked: ModelRequest,
-  { report }: ModelContext,
-): MonoTypeOperatorFunction<ModelChunk> => {
-  const table = new Map(tools.map((tool) => [tool.name, tool]));
-  const known = formats.filter(({ isKnown }) => dialect === undefined || isKnown !== true);
-  return (source) =>
-    defer(() => {
-      let out: ModelChunk[] = [];
-      let calls = 0;
-      let fault: { readonly why: string; readonly written: string } | undefined;
-      /** Tool calls of the server would be lost. */
-      let mayRetract = true;
-      let reader: Reader;
-
-      const emitCall = (
-        { name = '', json, input, problem }: WrittenCall,
-        written: string,
-      ): void => {
-        if (name === '') {
-          fault ??= { why: problem ?? 'The tool call names no tool.', written };
-          return;
-        }
-        const refusal = problem ?? refusalOf(asked, dialect, calls);
-        calls += 1;
-        mayRetract = false;
-        out.push({
-          type: 'toolCall',
-          name,
-          ...(json === undefined ? toolInput(input ?? {}) : { json }),
-          ...(refusal === undefined ? {} : { refusal }),
-        });
-      };
-      const begin = (): void => {
-        calls = 0;
-        fault = undefined;
-        mayRetract = true;
-        reader = createReader({
-          tags: [...tags, ...thinkingTags],
-          formats: tools.length === 0 ? [] : known,
-          isOpened: opened,
-          tools: table,
-          hasBareJson: dialect === undefined,
-          emit: (chunk) => out.push(chunk),
-          emitCall,
-          mayRetract: () => mayRetract,
-        });
-      };
-      const emitted = (): readonly ModelChunk[] => {
-        const chunks = joined(out);
-        out = [];
-        return chunks;
-      };
-      let isEnded = false;
-      const end = (isWhole: boolean): void => {
-        if (isEnded) return;
-        isEnded = true;
-        reader.end(isWhole);
-        if (fault === undefined || !isWhole) return;
-        if (calls === 0) out.push(malformed(fault.why, fault.written, asked, dialect));
-        else report({ type: 'warning', message: `A tool call was ignored: ${fault.why}` });
-      };
-      const next = (chunk: ModelChunk): readonly ModelChunk[] => {
-        switch (chunk.type) {
-          case 'text':
-            if (!isEnded) reader.push(chunk.text);
-            return emitted();
-          case 'restart':
-            isEnded = false;
-            begin();
-            return [chunk];
-          case 'finish':
-            end(chunk.finish === 'stop');
-            return [...emitted(), chunk];
-          case 'usage':
-          case 'facts':
-            return [chunk];
-          default:
-            mayRetract = false;
-            return [chunk];
-        }
-      };
-      const flush = (): readonly ModelChunk[] => {
-        end(false);
-        return emitted();
-      };
-      begin();
-      return source.pipe(
-        materialize(),
-        concatMap((it): readonly ObservableNotification<ModelChunk>[] =>
-          it.kind === 'N'
-            ? next(it.value).map((value) => ({ kind: 'N', value }))
-            : [...flush().map((value) => ({ kind: 'N', value }) as const), it],
-        ),
-        dematerialize(),
-      );
-    });
-};
-
-/** Neighbouring deltas of one kind as one. */
-const joined = (chunks: readonly ModelChunk[]): readonly ModelChunk[] => {
-  const all: ModelChunk[] = [];
-  for (const chunk of chunks) {
-    const last = all.at(-1);
-    const isDelta = chunk.type === 'text' || chunk.type === 'thinking';
-    if (isDelta && last?.type === chunk.type) {
-      all[all.length - 1] = { type: chunk.type, text: last.text + chunk.text };
-    } else all.push(chunk);
-  }
-  return all;
-};
-
-const refusalOf = (
-  { toolChoice }: ModelRequest,
-  dialect: Dialect | undefined,
-  index: number,
-): string | undefined => {
-  if (toolChoice === 'none') return 'Not executed: no tool may be used now.';
-  return dialect !== undefined && index >= dialect.maxUses
-    ? 'Not executed: one action per step. Call it again in your next step if you still need it.'
-    : undefined;
-};
-
-const malformed = (
-  why: string,
-  written: string,
-  { tools = [], toolChoice, outputSchema }: ModelRequest,
-  dialect: Dialect | undefined,
-): ModelChunk => {
-  const needs = { tools, toolChoice, outputSchema };
-  const feedback =
-    dialect === undefined
-      ? `Your last tool call could not be used: ${why}\n\nCall the tool again, or answer.\n\nYou wrote:\n${written.slice(0, maxQuoted)}`
-      : dialect.prompts.correction({
-          ...needs,
-          why,
-          tool: undefined,
-          forms: dialect.prompts.forms(needs),
-          written: written.slice(0, maxQuoted),
-        });
-  return { type: 'malformed', feedback, why, written, isAnswer: false };
-};
-
-const maxQuoted = 1_500;

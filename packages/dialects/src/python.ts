@@ -33,16 +33,18 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '"',
   '\\': '\\',
 };
-const escapeDigits: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
+/** The digits after these escapes. */
+const codes: Readonly<Record<string, RegExp>> = {
+  x: /[\da-f]{2}/iy,
+  u: /[\da-f]{4}/iy,
+  U: /[\da-f]{8}/iy,
+};
 
-/**
- * Reads calls with literal arguments, such as `a(x=1)`, `[a(x=1), b()]` or one on each line. Runs nothing: an
- * argument that is neither a literal nor a list, a tuple or a dictionary of literals is a problem.
- */
-export const readPython = (text: string): PythonReading => {
+/** The text of calls, and the place up to which it is read. */
+type Source = ReturnType<typeof createSource>;
+
+const createSource = (text: string) => {
   let at = 0;
-  let depth = 0;
-  let calling: string | undefined;
   /** Once it is set, the text counts as read, and what the functions return is dropped. */
   let problem: string | undefined;
 
@@ -67,45 +69,71 @@ export const readPython = (text: string): PythonReading => {
   };
   const here = (from = at): string =>
     from >= text.length ? 'the end' : JSON.stringify(text.slice(from, from + 20));
-  const need = (mark: string): void => {
-    if (!take(mark)) fail(`It needs '${mark}' at ${here()}.`);
+  return {
+    get at() {
+      return at;
+    },
+    get problem() {
+      return problem;
+    },
+    fail,
+    match,
+    /** The next characters, which are taken. */
+    read: (length: number): string => {
+      const characters = text.slice(at, at + length);
+      at += length;
+      return characters;
+    },
+    startsWith: (mark: string): boolean => text.startsWith(mark, at),
+    /** The next character after space and comments, which are taken. */
+    next,
+    take,
+    here,
+    need: (mark: string): void => {
+      if (!take(mark)) fail(`It needs '${mark}' at ${here()}.`);
+    },
   };
+};
 
-  const textLiteral = (): string | undefined => {
-    const [, raw, quote = ''] = match(string) ?? [];
-    if (raw === undefined) return undefined;
-    const parts: string[] = [];
-    while (!text.startsWith(quote, at)) {
-      const character = text.charAt(at);
-      if (character === '' || (character === '\n' && quote.length === 1)) {
-        fail('It has a string that is not closed.');
-        return undefined;
-      }
-      at += 1;
-      parts.push(character === '\\' && raw === '' ? escaped() : character);
-      if (character === '\\' && raw !== '') parts.push(text.charAt(at++));
+const readString = (source: Source): string | undefined => {
+  const [, raw, quote = ''] = source.match(string) ?? [];
+  if (raw === undefined) return undefined;
+  const parts: string[] = [];
+  while (!source.startsWith(quote)) {
+    const character = source.read(1);
+    if (character === '' || (character === '\n' && quote.length === 1)) {
+      source.fail('It has a string that is not closed.');
+      return undefined;
     }
-    at += quote.length;
-    return parts.join('');
-  };
-  const escaped = (): string => {
-    const mark = text.charAt(at);
-    at += 1;
-    const digits = escapeDigits[mark] ?? 0;
-    const code = text.slice(at, at + digits);
-    if (digits > 0 && code.length === digits && /^[\da-f]+$/i.test(code)) {
-      at += digits;
-      const point = Number.parseInt(code, 16);
-      if (point <= 0x10_ff_ff) return String.fromCodePoint(point);
-      fail('It has an escape that is no character.');
-    }
-    // Python keeps the backslash of an unknown escape.
-    return escapes[mark] ?? `\\${mark}`;
-  };
+    parts.push(character === '\\' && raw === '' ? readEscape(source) : character);
+    if (character === '\\' && raw !== '') parts.push(source.read(1));
+  }
+  source.read(quote.length);
+  return parts.join('');
+};
+
+/** The character that an escape stands for, after its backslash. */
+const readEscape = (source: Source): string => {
+  const mark = source.read(1);
+  const digits = codes[mark];
+  const [code] = (digits === undefined ? undefined : source.match(digits)) ?? [];
+  if (code !== undefined) {
+    const point = Number.parseInt(code, 16);
+    if (point <= 0x10_ff_ff) return String.fromCodePoint(point);
+    source.fail('It has an escape that is no character.');
+  }
+  // Python keeps the backslash of an unknown escape.
+  return escapes[mark] ?? `\\${mark}`;
+};
+
+const createValueReader = (source: Source) => {
+  const { match, next, take, fail, here } = source;
+  let depth = 0;
+
   const list = (close: string, read: () => void): void => {
     depth += 1;
     if (depth > maxDepth) fail('Its arguments are nested too deeply.');
-    while (problem === undefined && !take(close)) {
+    while (source.problem === undefined && !take(close)) {
       read();
       if (!take(',') && next() !== close) fail(`It needs ',' or '${close}' at ${here()}.`);
     }
@@ -120,16 +148,26 @@ export const readPython = (text: string): PythonReading => {
     const entries: (readonly [string, unknown])[] = [];
     list('}', () => {
       const key = value();
-      need(':');
+      source.need(':');
       entries.push([typeof key === 'string' ? key : JSON.stringify(key), value()]);
     });
     return Object.fromEntries(entries);
   };
+  /** Python joins neighbouring strings. */
+  const strings = (): string | undefined => {
+    const parts: string[] = [];
+    for (;;) {
+      next();
+      const part = readString(source);
+      if (part === undefined) return parts.length === 0 ? undefined : parts.join('');
+      parts.push(part);
+    }
+  };
   const value = (): unknown => {
     next();
-    const from = at;
-    const literal = textLiteral();
-    if (literal !== undefined) return joined(literal);
+    const from = source.at;
+    const literal = strings();
+    if (literal !== undefined) return literal;
     if (take('[')) return items(']');
     if (take('(')) return items(')');
     if (take('{')) return dictionary();
@@ -139,22 +177,26 @@ export const readPython = (text: string): PythonReading => {
     if (!constants.has(word)) fail(`It has an argument that is not a literal at ${here(from)}.`);
     return constants.get(word);
   };
-  /** Python joins neighbouring strings. */
-  const joined = (first: string): string => {
-    const parts = [first];
-    for (;;) {
-      next();
-      const more = textLiteral();
-      if (more === undefined) return parts.join('');
-      parts.push(more);
-    }
-  };
-  const call = (): PythonCall => {
+  return { list, value };
+};
+
+/**
+ * Reads calls with literal arguments, such as `a(x=1)`, `[a(x=1), b()]` or one on each line. Runs nothing: an
+ * argument that is neither a literal nor a list, a tuple or a dictionary of literals is a problem.
+ */
+export const readPython = (text: string): PythonReading => {
+  const source = createSource(text);
+  const { match, next, take, fail, here } = source;
+  const { list, value } = createValueReader(source);
+  const calls: PythonCall[] = [];
+  let calling: string | undefined;
+
+  const call = (): void => {
     next();
     const [name = ''] = match(identifier) ?? [];
     if (name === '') fail(`It needs the name of a tool at ${here()}.`);
     calling = name;
-    need('(');
+    source.need('(');
     const input = new Map<string, unknown>();
     list(')', () => {
       next();
@@ -163,19 +205,19 @@ export const readPython = (text: string): PythonReading => {
       else if (input.has(key)) fail(`It has the argument '${key}' twice.`);
       else input.set(key, value());
     });
-    return { name, input: Object.fromEntries(input) };
+    calls.push({ name, input: Object.fromEntries(input) });
   };
-
-  const calls: PythonCall[] = [];
-  if (take('[')) list(']', () => calls.push(call()));
+  if (take('[')) list(']', call);
   else {
-    for (let isFirst = true; isFirst || (problem === undefined && next() !== ''); isFirst = false) {
-      if (!isFirst && !take(';')) take(',');
-      calls.push(call());
+    call();
+    while (next() !== '') {
+      if (!take(';')) take(',');
+      call();
     }
   }
   if (next() !== '') fail(`It has text after the calls at ${here()}.`);
   if (calls.length === 0) fail('The list of calls is empty.');
+  const { problem } = source;
   return problem === undefined
     ? { calls }
     : { problem, ...(calling === undefined ? {} : { name: calling }) };

@@ -11,7 +11,7 @@ export type Reader = ReturnType<typeof createReader>;
 
 /** A state machine over the text of one reply. The result does not depend on how the text is divided. */
 export const createReader = (init: ReaderInit) => {
-  const { tags, formats, isOpened, mayRetract } = init;
+  const { tags, isOpened, mayRetract } = init;
 
   const text: State = () => {
     if (reading.cursor.left === 0) return false;
@@ -48,15 +48,7 @@ export const createReader = (init: ReaderInit) => {
     cursor.push(piece);
     run();
   };
-  const unwrapper =
-    init.isWhole === true || isOpened || formats.length === 0
-      ? undefined
-      : createUnwrapper({
-          push,
-          mayBeCall: (next) => callStart(next, init),
-          isCall: (whole) => isWholeCall(whole, init),
-          onQuoted: (whole) => init.emitCall({ problem: callInText }, whole),
-        });
+  const unwrapper = unwrapperOf(init, push);
   return {
     push: unwrapper?.push ?? push,
     /** Ends the reply. If it is not whole, a call that has begun is dropped. */
@@ -72,6 +64,17 @@ export const createReader = (init: ReaderInit) => {
     },
   };
 };
+
+/** Takes the marks off a reply that is one call; a thought that the template has opened is not in marks. */
+const unwrapperOf = (init: ReaderInit, push: (piece: string) => void) =>
+  init.isWhole === true || init.isOpened || init.formats.length === 0
+    ? undefined
+    : createUnwrapper({
+        push,
+        mayBeCall: (next) => callStart(next, init),
+        isCall: (whole) => isWholeCall(whole, init),
+        onQuoted: (whole) => init.emitCall({ problem: callInText }, whole),
+      });
 
 /** Whether the text starts with the mark of a call, or as a call without one. */
 const callStart = (text: string, { formats, tools, hasBareJson }: ReaderInit): boolean | 'more' => {

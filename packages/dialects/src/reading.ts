@@ -53,62 +53,22 @@ export interface Reading {
   readonly drop: (length: number) => true;
   readonly headAt: (head: RegExp, from: number) => RegExpExecArray | 'more' | undefined;
   readonly writeText: (written: string) => void;
+  /** Shows calls as text. The model is asked again about a call on lines of its own: it may have been meant. */
   readonly quoteHeld: (isReported: boolean) => void;
   readonly emitHeld: () => void;
 }
 
 export const createReading = (init: ReaderInit, text: State): Reading => {
-  const { tags, formats, emit } = init;
+  const { tags, formats } = init;
   const cursor = createCursor(
     leadsOf(['<', ...tags.flat(), ...formats.map(({ open }) => open || '[')]),
   );
-  const writer = createWriter(emit);
-
-  const drop = (length: number): true => {
-    const dropped = cursor.take(length);
-    cursor.beginLine();
-    const last = reading.held.at(-1);
-    if (last === undefined) writer.cut();
-    else last.written += dropped;
-    return true;
-  };
-  const headAt = (head: RegExp, from: number): RegExpExecArray | 'more' | undefined => {
-    const text = cursor.peek(maxHead, from);
-    const found = head.exec(text);
-    if (found !== null) return found;
-    // Two words are no head.
-    const mayGrow =
-      text.length < maxHead && !cursor.isEnd && !/^\s*[^\s<[{(`]+\s+[^\s<[{(`]/.test(text);
-    return mayGrow ? 'more' : undefined;
-  };
-  const writeText = (written: string): void => {
-    const last = reading.held.at(-1);
-    if (written.trim() === '' && last !== undefined) {
-      last.written += written;
-      return;
-    }
-    if (written.trim() !== '') {
-      reading.isStart = false;
-      reading.hasText = true;
-      quoteHeld(true);
-    }
-    writer.write('text', written);
-  };
-  /** The model is asked again about a call on lines of its own: it may have been meant. */
-  const quoteHeld = (isReported: boolean): void => {
-    const quoted = reading.held;
+  const writer = createWriter(init.emit);
+  const { quoteHeld, emitHeld } = heldCalls(init, writer, () => {
+    const { held } = reading;
     reading.held = [];
-    for (const { written, isWithinLine } of quoted) {
-      writer.write('text', written);
-      if (isReported && !isWithinLine) init.emitCall({ problem: callInText }, written);
-    }
-  };
-  const emitHeld = (): void => {
-    const calls = reading.held;
-    reading.held = [];
-    if (calls.length > 0) writer.cut();
-    for (const { read, written } of calls) read.forEach((each) => init.emitCall(each, written));
-  };
+    return held;
+  });
   const reading: Reading = {
     init,
     cursor,
@@ -122,11 +82,67 @@ export const createReading = (init: ReaderInit, text: State): Reading => {
     toText: () => {
       reading.state = text;
     },
-    drop,
-    headAt,
-    writeText,
+    drop: (length) => {
+      const dropped = cursor.take(length);
+      cursor.beginLine();
+      const last = reading.held.at(-1);
+      if (last === undefined) writer.cut();
+      else last.written += dropped;
+      return true;
+    },
+    headAt: (head, from) => headIn(cursor, head, from),
+    writeText: (written) => {
+      const last = reading.held.at(-1);
+      if (written.trim() === '' && last !== undefined) {
+        last.written += written;
+        return;
+      }
+      if (written.trim() !== '') {
+        reading.isStart = false;
+        reading.hasText = true;
+        quoteHeld(true);
+      }
+      writer.write('text', written);
+    },
     quoteHeld,
     emitHeld,
   };
   return reading;
+};
+
+/** What becomes of calls that were held back, once the text after them has come. */
+const heldCalls = (
+  { emitCall }: ReaderInit,
+  writer: Writer,
+  takeHeld: () => readonly HeldCall[],
+): Pick<Reading, 'quoteHeld' | 'emitHeld'> => ({
+  quoteHeld: (isReported) => {
+    for (const { written, isWithinLine } of takeHeld()) {
+      writer.write('text', written);
+      if (isReported && !isWithinLine) emitCall({ problem: callInText }, written);
+    }
+  },
+  emitHeld: () => {
+    const calls = takeHeld();
+    if (calls.length > 0) writer.cut();
+    for (const { read, written } of calls) {
+      read.forEach((each) => {
+        emitCall(each, written);
+      });
+    }
+  },
+});
+
+const headIn = (
+  cursor: Cursor,
+  head: RegExp,
+  from: number,
+): RegExpExecArray | 'more' | undefined => {
+  const text = cursor.peek(maxHead, from);
+  const found = head.exec(text);
+  if (found !== null) return found;
+  // Two words are no head.
+  const mayGrow =
+    text.length < maxHead && !cursor.isEnd && !/^\s*[^\s<[{(`]+\s+[^\s<[{(`]/.test(text);
+  return mayGrow ? 'more' : undefined;
 };
