@@ -80,12 +80,16 @@ describe.each(names)('P2: pieces of a reply in the dialect %s', (dialect) => {
   it('P2: no delta ends within a character, if no piece does', async () => {
     await fc.assert(
       fc.asyncProperty(replies, async (reply) => {
+        const whole = await replied(dialects[dialect], [reply]);
+        // An escape in JSON may be half a character.
+        fc.pre(!whole.chunks.some((chunk) => /\p{Surrogate}/u.test(wordsOf(chunk))));
         const { chunks } = await replied(dialects[dialect], Array.from(reply));
-        for (const chunk of chunks) {
-          const text = chunk.type === 'text' || chunk.type === 'thinking' ? chunk.text : '';
-          expect(text).not.toMatch(/^[\udc00-\udfff]|[\ud800-\udbff]$/);
-        }
+        for (const chunk of chunks) expect(wordsOf(chunk)).not.toMatch(/\p{Surrogate}/u);
       }),
+      { examples: [['{"answer": "\\\\ud83d\\ude00😀']] },
     );
   });
 });
+
+const wordsOf = (chunk: ModelChunk): string =>
+  chunk.type === 'text' || chunk.type === 'thinking' ? chunk.text : '';
