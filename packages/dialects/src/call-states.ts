@@ -3,49 +3,96 @@ import { bareCall, bareJsonCall, bareName, type Format } from './formats.js';
 import { areJsonCalls, createScan, type WrittenCall } from './read-calls.js';
 import type { Reading, State } from './reading.js';
 
-export const createCallStates = (reading: Reading) => {
-  const { cursor, writer, init } = reading;
-  const { tools } = init;
-  /** A call that is not complete may have ended within a quotation. */
-  let hasBroken = false;
-  let format = bareCall;
-  let named: string | undefined;
-  let scan = createScan();
-  let lead = '';
-  let body = '';
-  let isOwn = false;
-  let isWithinLine = false;
-  let hasClosed = false;
-  /** Whether calls without a mark precede this one. */
-  let isAnother = false;
+/** The call that is being read. */
+interface OpenCall {
+  format: Format;
+  named: string | undefined;
+  scan: ReturnType<typeof createScan>;
+  /** Its opening mark, and what came after it. */
+  lead: string;
+  body: string;
+  /** Whether it counts without the name of a tool. */
+  isOwn: boolean;
+  isWithinLine: boolean;
+  /** Whether calls without a mark precede it. */
+  isAnother: boolean;
+  hasClosed: boolean;
+}
 
-  const beginCall = (next: Format, toolName: string | undefined, length: number): void => {
-    isWithinLine = !cursor.isLineStart;
-    isOwn = next.isToken === true || cursor.isLineStart;
-    lead = cursor.take(length);
-    format = next;
-    named = toolName;
-    body = '';
-    hasClosed = false;
-    isAnother = false;
-    scan = createScan();
-    reading.state = format.isMarked === true ? markedCall : call;
+/** The states from the opening mark of a call to what follows its closing marks. */
+export const createCallStates = (reading: Reading) => {
+  const { cursor } = reading;
+  const open = startOf(bareCall, undefined, '', false);
+  const settleOpen = createSettle(reading, open);
+
+  const begin = (format: Format, named: string | undefined, length: number): void => {
+    const { isLineStart } = cursor;
+    Object.assign(open, startOf(format, named, cursor.take(length), isLineStart));
+    reading.state = format.isMarked === true ? marked : bodies.bracketed;
   };
-  /** A body that ends with its brackets, or before a mark. */
-  const call: State = () => {
+  const settle = (isCut: boolean): void => {
+    if (settleOpen(isCut)) reading.state = afterCall;
+    else reading.toText();
+  };
+  const bodies = bracketedStates(reading, open, settle);
+  const marked = markedState(reading, open, settle);
+  const afterCall = afterCallState(reading, open, begin);
+  return {
+    begin,
+    /** Whether a call has begun that is dropped if the reply is not whole. */
+    get isWithin() {
+      return [bodies.bracketed, bodies.bareRest, marked].includes(reading.state);
+    },
+  };
+};
+
+const startOf = (
+  format: Format,
+  named: string | undefined,
+  lead: string,
+  isLineStart: boolean,
+): OpenCall => ({
+  format,
+  named,
+  scan: createScan(),
+  lead,
+  body: '',
+  isOwn: format.isToken === true || isLineStart,
+  isWithinLine: !isLineStart,
+  isAnother: false,
+  hasClosed: false,
+});
+
+type Settle = (isCut: boolean) => void;
+
+/** A body that ends with its brackets, or before a mark. */
+const bracketedStates = (reading: Reading, open: OpenCall, settle: Settle) => {
+  const { cursor, init } = reading;
+
+  const bracketed: State = () => {
     if (cursor.left === 0 && !cursor.isEnd) return false;
-    const end = scan.feed(cursor.text, cursor.at);
-    body += cursor.takeTo(end?.end ?? -1);
+    const end = open.scan.feed(cursor.text, cursor.at);
+    open.body += cursor.takeTo(end?.end ?? -1);
     if (end === undefined && !cursor.isEnd) return false;
     const closed = end?.isClosed === true ? true : closedHere();
     if (closed === 'more') return false;
+    const { format, body } = open;
     const isCut = closed !== true;
-    if (format === bareJsonCall && !isCut && !isAnother && !areJsonCalls(body, tools)) leaveBare();
-    else if ((format === bareCall || format === bareJsonCall) && !isCut) reading.state = bareRest;
+    const isBare = !isCut && (format === bareCall || format === bareJsonCall);
+    const mayBeProse = isBare && format === bareJsonCall && !open.isAnother;
+    if (mayBeProse && !areJsonCalls(body, init.tools)) leaveBare(reading, open);
+    else if (isBare) reading.state = bareRest;
     else if (format.repeats !== true && end?.isClosed === true) reading.state = argumentsRest;
-    else if (end === undefined) settleAtEnd();
+    else if (end === undefined) settleAtEnd(reading, open, settle);
     else settle(isCut);
     return true;
+  };
+  const closedHere = (): Found =>
+    firstOf([...open.format.closes, ...reading.pending], (close) => cursor.startsWith(close));
+  const readAnother = (length: number): void => {
+    open.body += cursor.take(length);
+    open.scan = createScan();
+    reading.state = bracketed;
   };
   /** Arguments are one object. If another one follows, both are what the model wrote, which core refuses. */
   const argumentsRest: State = () => {
@@ -53,45 +100,90 @@ export const createCallStates = (reading: Reading) => {
     const [between = ''] = /^[\s;,]*/.exec(next) ?? [];
     const rest = next.slice(between.length);
     if (/^\[?\s*$/.test(rest) && next.length < maxHead && !cursor.isEnd) return false;
-    if (!/^(?:\{|\[\s*\{)/.test(rest)) {
-      settle(false);
-      return true;
-    }
-    body += cursor.take(between.length);
-    scan = createScan();
-    reading.state = call;
+    if (/^(?:\{|\[\s*\{)/.test(rest)) readAnother(between.length);
+    else settle(false);
     return true;
   };
-  /** A quote that is not escaped hides the closing mark. */
-  const settleAtEnd = (): void => {
-    const whole = body;
-    const ends = format.closes.map((close) => whole.indexOf(close)).filter((end) => end >= 0);
-    const end = Math.min(whole.length, ...ends);
-    const isClosed = ends.length > 0 && /[}\])]\s*$/.test(whole.slice(0, end));
-    body = isClosed ? whole.slice(0, end) : whole;
-    settle(!isClosed);
-    const close = format.closes.find((it) => whole.startsWith(it, end)) ?? '';
-    if (isClosed) reading.writeText(whole.slice(end + close.length));
+  const bareRest = bareRestState(reading, open, settle, readAnother);
+  return { bracketed, bareRest };
+};
+
+/** A quote that is not escaped hides the closing mark. */
+const settleAtEnd = (reading: Reading, open: OpenCall, settle: Settle): void => {
+  const { body: whole, format } = open;
+  const ends = format.closes.map((close) => whole.indexOf(close)).filter((end) => end >= 0);
+  const end = Math.min(whole.length, ...ends);
+  const isClosed = ends.length > 0 && /[}\])]\s*$/.test(whole.slice(0, end));
+  open.body = isClosed ? whole.slice(0, end) : whole;
+  settle(!isClosed);
+  const close = format.closes.find((it) => whole.startsWith(it, end)) ?? '';
+  if (isClosed) reading.writeText(whole.slice(end + close.length));
+};
+
+/** Calls without a mark have nothing after them but space and the end of the turn; otherwise, they were prose. */
+const bareRestState =
+  (
+    reading: Reading,
+    open: OpenCall,
+    settle: Settle,
+    readAnother: (length: number) => void,
+  ): State =>
+  () => {
+    const { cursor } = reading;
+    const next = cursor.peek();
+    if (next.trim() === '') {
+      open.body += cursor.take(next.length);
+      if (cursor.left > 0) return true;
+      if (cursor.isEnd) settle(false);
+      return cursor.isEnd;
+    }
+    const { closes, head } = open.format;
+    const space = next.length - next.trimStart().length;
+    const closing = firstOf(closes, (close) => closesCall(reading, close, space));
+    if (closing === true) settle(false);
+    if (closing !== undefined) return closing === true;
+    const [between = ''] = /^\s*[;,]?/.exec(next) ?? [];
+    const another = reading.headAt(head, between.length);
+    if (another === 'more') return false;
+    open.isAnother = another !== undefined;
+    if (another === undefined) leaveBare(reading, open);
+    else readAnother(between.length + another[0].length);
+    return true;
   };
-  const closedHere = (): Found =>
-    firstOf([...format.closes, ...reading.pending], (close) => cursor.startsWith(close));
-  /** A body that ends with its closing mark. */
-  const markedCall: State = () => {
-    const [close = ''] = format.closes;
+
+const leaveBare = (reading: Reading, { body }: OpenCall): void => {
+  reading.toText();
+  reading.writeText(body);
+};
+
+/** A body that ends with its closing mark. */
+const markedState =
+  ({ cursor }: Reading, open: OpenCall, settle: Settle): State =>
+  () => {
+    const [close = ''] = open.format.closes;
     const end = cursor.text.indexOf(close, cursor.at);
     if (end < 0) {
       const held = cursor.isEnd ? 0 : close.length - 1;
-      body += cursor.take(Math.max(0, cursor.left - held));
-      if (!cursor.isEnd) return false;
-      settle(true);
-      return true;
+      open.body += cursor.take(Math.max(0, cursor.left - held));
+      if (cursor.isEnd) settle(true);
+      return cursor.isEnd;
     }
-    body += cursor.takeTo(end);
+    open.body += cursor.takeTo(end);
     settle(false);
     return true;
   };
-  /** A call that is cut off runs nothing, nor does one within a line that names no tool. */
-  const settle = (isCut: boolean): void => {
+
+/**
+ * Emits a call, holds it back after text, or leaves it as text, and returns whether it is one. A call that is cut off
+ * runs nothing, nor does one within a line that names no tool.
+ */
+const createSettle = (reading: Reading, open: OpenCall): ((isCut: boolean) => boolean) => {
+  const { init, writer } = reading;
+  const { tools } = init;
+  /** A call that is not complete may have ended within a quotation. */
+  let hasBroken = false;
+  return (isCut) => {
+    const { format, named, lead, body, isOwn, isWithinLine } = open;
     const problem = hasBroken ? 'It follows a tool call that is not complete.' : undefined;
     const why = isCut ? 'The tool call is not complete.' : problem;
     const read: readonly WrittenCall[] =
@@ -102,20 +194,28 @@ export const createCallStates = (reading: Reading) => {
     const names = isOwn || read.some(({ name }) => name !== undefined && tools.has(name));
     const written = lead + body;
     reading.isStart = false;
-    if (names) reading.state = afterCall;
-    else reading.toText();
     if (!names) reading.writeText(written);
     else if (reading.hasText) reading.held.push({ read, written, isWithinLine });
     else {
       writer.cut();
-      read.forEach((each) => init.emitCall(each, written));
+      read.forEach((each) => {
+        init.emitCall(each, written);
+      });
     }
+    return names;
   };
-  /** Whether this mark follows a call that ends by itself. The end of a reply may cut off a part of it. */
-  const closes = (close: string, from: number): Found =>
-    cursor.startsWith(close, from) ?? (cursor.endsWithin(close, from) ? true : undefined);
-  /** Closing marks, or another call in the same mark. */
-  const afterCall: State = () => {
+};
+
+/** Closing marks, or another call in the same mark. */
+const afterCallState =
+  (
+    reading: Reading,
+    open: OpenCall,
+    begin: (format: Format, named: undefined, length: number) => void,
+  ): State =>
+  () => {
+    const { cursor } = reading;
+    const { format } = open;
     const next = cursor.peek();
     const space = next.length - next.trimStart().length;
     if (space === cursor.left) {
@@ -124,64 +224,23 @@ export const createCallStates = (reading: Reading) => {
       return cursor.isEnd && cursor.left > 0;
     }
     const closing = firstOf(format.closes, (close) => {
-      const found = closes(close, space);
+      const found = closesCall(reading, close, space);
       return found === true ? reading.drop(space + close.length) : found;
     });
-    if (closing === true) hasClosed = true;
+    open.hasClosed ||= closing === true;
     if (closing !== undefined) return closing === true;
     const [between = ''] = /^\s*[;,]?/.exec(next) ?? [];
     const another =
-      format.repeats === true && !hasClosed
+      format.repeats === true && !open.hasClosed
         ? reading.headAt(format.head, between.length)
         : undefined;
     if (another === 'more') return false;
-    if (another === undefined) {
-      cursor.beginLine();
-      reading.toText();
-    } else {
-      cursor.beginLine();
-      beginCall(format, undefined, between.length + another[0].length);
-    }
+    cursor.beginLine();
+    if (another === undefined) reading.toText();
+    else begin(format, undefined, between.length + another[0].length);
     return true;
-  };
-  /** Calls without a mark have nothing after them but space and the end of the turn; otherwise, they were prose. */
-  const bareRest: State = () => {
-    const next = cursor.peek();
-    if (next.trim() === '') {
-      body += cursor.take(next.length);
-      if (cursor.left > 0) return true;
-      if (cursor.isEnd) settle(false);
-      return cursor.isEnd;
-    }
-    const space = next.length - next.trimStart().length;
-    const closing = firstOf(format.closes, (close) => closes(close, space));
-    if (closing !== undefined) {
-      if (closing === true) settle(false);
-      return closing === true;
-    }
-    const [between = ''] = /^\s*[;,]?/.exec(next) ?? [];
-    const another = reading.headAt(format.head, between.length);
-    if (another === 'more') return false;
-    if (another !== undefined) {
-      body += cursor.take(between.length + another[0].length);
-      isAnother = true;
-      scan = createScan();
-      reading.state = call;
-      return true;
-    }
-    leaveBare();
-    return true;
-  };
-  const leaveBare = (): void => {
-    reading.toText();
-    reading.writeText(body);
   };
 
-  return {
-    begin: beginCall,
-    /** Whether a call has begun that is dropped if the reply is not whole. */
-    get isWithin() {
-      return [call, markedCall, bareRest].includes(reading.state);
-    },
-  };
-};
+/** Whether this mark follows a call that ends by itself. The end of a reply may cut off a part of it. */
+const closesCall = ({ cursor }: Reading, close: string, from: number): Found =>
+  cursor.startsWith(close, from) ?? (cursor.endsWithin(close, from) ? true : undefined);

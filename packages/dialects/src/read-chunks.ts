@@ -78,7 +78,7 @@ const createChunkReader = (
   toReader: (output: ReaderOutput) => Reader,
   { context, ...asked }: Asked & { readonly context: ModelContext },
 ) => {
-  let out: ModelChunk[] = [];
+  const out: ModelChunk[] = [];
   /** Tool calls of the server would be lost. */
   let mayRetract = true;
   let isEnded = false;
@@ -92,19 +92,14 @@ const createChunkReader = (
       emit: (chunk) => out.push(chunk),
       emitCall: (call, written) => {
         const chunk = calls.read(call, written);
-        if (chunk === undefined) return;
-        mayRetract = false;
-        out.push(chunk);
+        mayRetract &&= chunk === undefined;
+        if (chunk !== undefined) out.push(chunk);
       },
       mayRetract: () => mayRetract,
     });
   };
   let reader = begin();
-  const emitted = (): readonly ModelChunk[] => {
-    const chunks = joined(out);
-    out = [];
-    return chunks;
-  };
+  const taken = (): readonly ModelChunk[] => joined(out.splice(0));
   const end = (isWhole: boolean): void => {
     if (isEnded) return;
     isEnded = true;
@@ -115,13 +110,13 @@ const createChunkReader = (
     switch (chunk.type) {
       case 'text':
         if (!isEnded) reader.push(chunk.text);
-        return emitted();
+        return taken();
       case 'restart':
         reader = begin();
         return [chunk];
       case 'finish':
         end(chunk.finish === 'stop');
-        return [...emitted(), chunk];
+        return [...taken(), chunk];
       case 'usage':
       case 'facts':
         return [chunk];
@@ -130,11 +125,14 @@ const createChunkReader = (
         return [chunk];
     }
   };
-  const flush = (): readonly ModelChunk[] => {
-    end(false);
-    return emitted();
+  return {
+    next,
+    /** Ends a reply whose model did not end it. */
+    flush: (): readonly ModelChunk[] => {
+      end(false);
+      return taken();
+    },
   };
-  return { next, flush };
 };
 
 /** The tool calls of a reply, and the first fault of those that name no tool. */

@@ -110,7 +110,7 @@ export const createReading = (init: ReaderInit, text: State): Reading => {
   return reading;
 };
 
-/** What becomes of calls that were held back, once the text after them has come. */
+/** Quotes or emits calls that were held back, once the text after them has come. */
 const heldCalls = (
   { emitCall }: ReaderInit,
   writer: Writer,

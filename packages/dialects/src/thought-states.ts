@@ -4,7 +4,7 @@ import type { Reading, State } from './reading.js';
 /** `tokenMark` looks for the marks that end a thought, too. */
 export const createThoughtStates = (reading: Reading, tokenMark: () => Found) => {
   const { cursor, writer } = reading;
-  const { tags, isOpened, mayRetract } = reading.init;
+  const { tags, isOpened } = reading.init;
   let closes: readonly string[] = [];
 
   const openThought = (): Found =>
@@ -15,25 +15,6 @@ export const createThoughtStates = (reading: Reading, tokenMark: () => Found) =>
           return found;
         })
       : undefined;
-  /** The end of a thought that the chat template has opened: all text before it was the thought. */
-  const strayClose = (): Found =>
-    reading.hasThought
-      ? undefined
-      : firstOf(tags, ([, close]) => {
-          const found = cursor.startsWith(close);
-          if (found !== true) return found;
-          const after = cursor.peek(maxHead, close.length);
-          const isLast = /^[ \t\r]*(?:\n|$)/.test(after);
-          const mayGrow = !cursor.isEnd && after.length < maxHead && after.trim() === '';
-          if (!cursor.isLineStart && isLast && mayGrow && !after.includes('\n')) return 'more';
-          if (!cursor.isLineStart && !isLast) return undefined;
-          reading.quoteHeld(false);
-          reading.hasText = false;
-          if (mayRetract()) writer.retract('thinking', 'The text before the answer was a thought.');
-          reading.hasThought = true;
-          reading.isStart = true;
-          return reading.drop(close.length);
-        });
   const beginThought = (length: number, closing: readonly string[]): void => {
     if (length > 0) reading.drop(length);
     closes = closing;
@@ -69,5 +50,28 @@ export const createThoughtStates = (reading: Reading, tokenMark: () => Found) =>
     reading.toText();
     return reading.drop(length);
   };
-  return { begin: beginThought, thought, marks: [openThought, strayClose] };
+  return { begin: beginThought, thought, marks: [openThought, strayClose(reading)] };
 };
+
+/** The end of a thought that the chat template has opened: all text before it was the thought. */
+const strayClose = (reading: Reading) => (): Found =>
+  reading.hasThought
+    ? undefined
+    : firstOf(reading.init.tags, ([, close]) => {
+        const { cursor, writer, init } = reading;
+        const found = cursor.startsWith(close);
+        if (found !== true) return found;
+        const after = cursor.peek(maxHead, close.length);
+        const isLast = /^[ \t\r]*(?:\n|$)/.test(after);
+        const mayGrow = !cursor.isEnd && after.length < maxHead && after.trim() === '';
+        if (!cursor.isLineStart && isLast && mayGrow && !after.includes('\n')) return 'more';
+        if (!cursor.isLineStart && !isLast) return undefined;
+        reading.quoteHeld(false);
+        reading.hasText = false;
+        if (init.mayRetract()) {
+          writer.retract('thinking', 'The text before the answer was a thought.');
+        }
+        reading.hasThought = true;
+        reading.isStart = true;
+        return reading.drop(close.length);
+      });
