@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { ModelChunk } from '../../models/model.js';
 import type { DialectName } from './corpus/sample.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import { createReader } from './reader.js';
@@ -367,6 +368,22 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
     }
   });
 
+  it('P10: an answer in an object is shown at its end if text cannot be taken back', () => {
+    const chunks: ModelChunk[] = [];
+    const reader = createReader({
+      dialect: dialects[dialect],
+      tools: corpusTools,
+      mayAct: true,
+      mayRetract: () => false,
+      emit: (chunk) => chunks.push(chunk),
+    });
+    for (const piece of `Action: {"final_answer": {"text": "${words}", "n": 2}`) reader.push(piece);
+    expect(chunks).toEqual([]);
+    reader.push('}');
+    reader.end();
+    expect(textIn(chunks, 'text')).toBe(`{"text":"${words}","n":2}`);
+  });
+
   it.each([
     ['{"final_answer": "It is ', 'It is '],
     ['{"final_answer": ["It is", "noon in', 'It is\nnoon in'],
@@ -392,8 +409,11 @@ describe.each(names)('P10: JSON in an answer in the dialect %s', (dialect) => {
   it.each(Object.entries(otherwise))(
     'P10: an answer that turns out to be %s is taken back',
     async (_, json) => {
-      const reply = `Action: {"thought": "I see.", "final_answer": ${json}, "thoughts": "So."}`;
-      for (const pieces of cuts(reply)) {
+      const replies = [
+        `Action: {"thought": "I see.", "final_answer": ${json}}`,
+        `Action: {"final_answer": ${json}, "thought": "I see."}`,
+      ];
+      for (const pieces of replies.flatMap(cuts)) {
         const { chunks } = await replied(dialects[dialect], pieces);
         expect(await outcome(dialect, pieces)).toEqual({ ran: [], said: json, isAsked: false });
         const kept = chunks.slice(chunks.findLastIndex(({ type }) => type === 'restart') + 1);
