@@ -20,9 +20,9 @@ const config = async (): Promise<Config> => {
     testEnvironment: '<rootDir>/scripts/test/environment.cjs',
     testRegex: chosenFiles(process.env),
     testPathIgnorePatterns: ['/node_modules/', '/dist/'],
-    extensionsToTreatAsEsm: ['.ts'],
+    extensionsToTreatAsEsm: ['.ts', '.tsx'],
     // With "isolatedModules" in tsconfig.json ts-jest only strips the types; `tsc -b` has checked them before.
-    transform: { '^.+\\.ts$': ['ts-jest', { useESM: true }] },
+    transform: { '^.+\\.tsx?$': ['ts-jest', { useESM: true }] },
     ...(isBundled && { resolver: await bundle(layer) }),
     globals: { MILLRACE_LAYER: layer },
     moduleNameMapper: {

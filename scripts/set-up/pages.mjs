@@ -11,7 +11,7 @@ const pages = readdirSync(join(root, 'packages'))
   .map((name) => join(root, 'packages', name))
   .filter((folder) => existsSync(join(folder, 'src/page/index.html')));
 
-/** A hash of all that Vite reads, and of the versions of what it bundles. */
+/** A hash of all that Vite reads, and of the versions of what it may bundle. */
 function sources(folder) {
   const files = readdirSync(join(folder, 'src/page'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && !/\.test\.|\.test-support\./.test(file.name))
@@ -20,10 +20,9 @@ function sources(folder) {
   const read = [...files, import.meta.filename];
   const lock = join(root, 'package-lock.json');
   const versions = existsSync(lock) ? Object.entries(readJson(lock).packages) : [];
-  const bundled = /^node_modules\/(?:vite|preact|rxjs)$/;
   return [
     ...read.flatMap((file) => [relative(root, file), readFileSync(file)]),
-    ...versions.filter(([path]) => bundled.test(path)).map(([, { version }]) => version),
+    ...versions.map(([path, { version }]) => `${path} ${version}`),
   ]
     .reduce((sum, part) => sum.update(part).update('\0'), createHash('sha256'))
     .digest('hex');
@@ -46,7 +45,11 @@ async function build(folder) {
       reportCompressedSize: false,
       assetsInlineLimit: 0,
       rolldownOptions: {
-        output: { entryFileNames: 'page-[hash].js', assetFileNames: 'page-[hash][extname]' },
+        output: {
+          entryFileNames: 'page-[hash].js',
+          chunkFileNames: 'page-[hash].js',
+          assetFileNames: 'page-[hash][extname]',
+        },
       },
     },
   });
@@ -60,7 +63,21 @@ async function build(folder) {
       type: types[file.fileName.split('.').at(-1)],
       gzip: gzipSync(contents(file), { level: 9 }).toString('base64'),
     }));
-  return `export const html = ${JSON.stringify(html)};\nexport const assets = ${JSON.stringify(assets, null, 1)};\n`;
+  const bundled = files.flatMap(({ moduleIds = [] }) => moduleIds);
+  const module = `export const html = ${JSON.stringify(html)};\nexport const assets = ${JSON.stringify(assets, null, 1)};\n`;
+  return { module, licenses: licensesOf(bundled) };
+}
+
+/** The licenses of the libraries in a page, which go with it. */
+function licensesOf(modules) {
+  const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id) ?? []);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = readJson(join(folder, 'package.json'));
+    const file = readdirSync(folder).find((it) => /^licen[cs]e/i.test(it));
+    const text = file === undefined ? '' : `\n\n${readFileSync(join(folder, file), 'utf8').trim()}`;
+    return `${name} ${version}, ${license}${text}\n`;
+  });
+  return texts.join('\n--------\n\n');
 }
 
 for (const folder of pages) {
@@ -68,8 +85,9 @@ for (const folder of pages) {
   const stamp = join(output, 'sources.sha256');
   const now = sources(folder);
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) continue;
-  const module = await build(folder);
+  const { module, licenses } = await build(folder);
   mkdirSync(output, { recursive: true });
   writeFileSync(join(output, 'assets.js'), module);
+  writeFileSync(join(output, 'licenses.txt'), licenses);
   writeFileSync(stamp, now);
 }

@@ -69,6 +69,22 @@ describe('the chat page', () => {
     }
   });
 
+  it('loads 85 kB at most to show an answer, and the rest when one needs it', async () => {
+    const get = pageOf();
+    const files = filesIn(await (await get('/')).text());
+    const sizes = files.map(async (path) => {
+      const response = await get(path, { 'accept-encoding': 'gzip' });
+      return (await response.arrayBuffer()).byteLength;
+    });
+    const sum = (await Promise.all(sizes)).reduce((total, size) => total + size, 0);
+    expect(sum).toBeGreaterThan(60_000);
+    expect(sum).toBeLessThan(85_000);
+    const script = await (await get(files.find((path) => path.endsWith('.js')) ?? '')).text();
+    const later = [...script.matchAll(/import\(["'`]\.\/(page-[\w-]+\.js)["'`]\)/gu)];
+    expect(later).toHaveLength(2);
+    for (const [, name = ''] of later) expect((await get(`/${name}`)).status).toBe(200);
+  });
+
   it('may have another place, title and server', async () => {
     const get = pageOf({ path: '/chat/', title: 'A <b>"&', api: '/agents/' });
     expect((await get('/')).status).toBe(404);

@@ -42,6 +42,14 @@ const depth = fjords.map(({ depth }) => depth).reduce(max, 0);
 \`\`\`
 
 > Quoted, with \`code\`.
+
+Its depth[^1] is \\(d = \\sqrt{\\frac{h}{2}}\\):
+
+$$
+d = \\begin{pmatrix} a & b \\end{pmatrix} \\cdot \\sum_{i=1}^n h_i
+$$
+
+[^1]: Below the *sea*.
 `;
 
 describe('an answer', () => {
@@ -52,7 +60,9 @@ describe('an answer', () => {
     await isAnswered();
     const answer = page.locator('.answer');
     await answer.getByRole('table').waitFor();
-    expect(await answer.locator('h3, ol > li, ul > li, pre, blockquote').count()).toBe(7);
+    expect(
+      await answer.locator('h3, ol:not(.footnotes) > li, ul > li, pre, blockquote').count(),
+    ).toBe(7);
     expect(await answer.locator('img, script, a[href^="javascript:"]').count()).toBe(0);
     expect(await answer.innerText()).toContain('<script>window.hit=1</script>');
     const alignOf = (name: string) =>
@@ -65,7 +75,62 @@ describe('an answer', () => {
     const link = answer.getByRole('link', { name: 'Wikipedia' });
     expect(await link.getAttribute('rel')).toContain('noopener');
     expect(await page.evaluate('window.hit')).toBeUndefined();
+    await answer.locator('math msqrt mfrac').waitFor();
+    await answer.locator('math[display=block] mtable').waitFor();
+    expect(await answer.locator('.formula > code').count()).toBe(0);
+    expect(await answer.locator('pre .keyword').allInnerTexts()).toEqual(['const']);
+    expect(await answer.locator('pre').innerText()).toBe(
+      'const depth = fjords.map(({ depth }) => depth).reduce(max, 0);',
+    );
+    await answer.getByRole('button', { name: 'Footnote 1' }).click();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Below the sea.');
     await screenshot('answer');
+  });
+
+  it('draws what is open, and colors code and formulas once they are complete', async () => {
+    const { answer, say, end } = held();
+    const { ask, page, isAnswered } = await open(agentOf([answer]));
+    await ask('?');
+    const shown = page.locator('.answer .markdown');
+    say('A **bo');
+    await shown.locator('strong').getByText('bo').waitFor();
+    say('ld** [link](https://x.o');
+    await shown.getByText('A bold link', { exact: true }).waitFor();
+    say('rg)\n\n| a |');
+    await shown.locator('th').getByText('a').waitFor();
+    expect(await shown.getByRole('link').getAttribute('href')).toBe('https://x.org/');
+    say('\n|---|\n\n```js\nconst a = ');
+    await shown.locator('pre').getByText('const a =').waitFor();
+    expect(await shown.locator('pre span span').count()).toBe(0);
+    say("'b';\n```\n\n$\\frac{1}{2}$, $\\nothing{$ and <b>\n\n- [x] done");
+    await shown.locator('pre .string').getByText('b').waitFor();
+    await shown.locator('math mfrac').waitFor();
+    end();
+    await isAnswered();
+    // What is no TeX stays as it is.
+    expect(await shown.locator('.formula > code').allInnerTexts()).toEqual(['\\nothing{']);
+    expect(await shown.locator('b').count()).toBe(0);
+    expect(await shown.getByRole('checkbox', { name: 'Done' }).count()).toBe(1);
+  });
+
+  it('draws formulas that no one would write, within their place', async () => {
+    const hostile = [
+      ...['\\rule{9999em}{9999em}', '\\kern{-9999em}x', '\\def\\a{\\a\\a}\\a', '{'.repeat(4_000)],
+      ...['\\href{javascript:window.hit=1}{x}', '\\includegraphics{https://x.org/a.png}'],
+    ];
+    const { ask, page, sees, isAnswered } = await open(
+      agentOf([[text(`${hostile.map((tex) => `$$${tex}$$`).join('\n\n')}\n\n$a$ The end.`)]]),
+    );
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(request.url()));
+    await ask('?');
+    await isAnswered();
+    await page.locator('math mi').last().waitFor();
+    await sees('The end.');
+    expect(await page.locator('.answer :is(a, img, [href], [src])').count()).toBe(0);
+    expect(requested.filter((url) => url.includes('x.org'))).toEqual([]);
+    const width = await page.locator('.messages').evaluate((it) => it.scrollWidth - it.clientWidth);
+    expect(width).toBe(0);
   });
 
   it('shows thinking, closed until it is opened', async () => {

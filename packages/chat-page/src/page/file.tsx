@@ -1,4 +1,4 @@
-import { safeUrl } from './markdown-inline.js';
+import { safeUrl } from './safe-url.js';
 import type { UiPart } from './ui-message.js';
 
 /** A picture, or a link to a file. */

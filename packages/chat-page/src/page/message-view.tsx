@@ -1,7 +1,6 @@
 import { useContext, useMemo, useRef } from 'preact/hooks';
 import { File } from './file.js';
-import { safeUrl } from './markdown-inline.js';
-import { Markdown } from './markdown-view.js';
+import { MarkdownView } from './markdown-view.js';
 import {
   ActionsContext,
   CopyButton,
@@ -14,6 +13,7 @@ import {
   Working,
 } from './pieces.js';
 import { Question } from './question.js';
+import { safeUrl } from './safe-url.js';
 import { ApprovalForm, ResultForm } from './tool-forms.js';
 import {
   type AgentPart,
@@ -110,7 +110,7 @@ interface PartProps<Part extends UiPart = UiPart> {
 const PartView = ({ part, message, isRunning }: PartProps) => {
   switch (part.type) {
     case 'text':
-      return <Markdown text={part.text} />;
+      return <MarkdownView text={part.text} isOpen={part.isOpen && isRunning} />;
     case 'reasoning':
       return part.text === '' ? null : (
         <Fold class="thinking" title={part.isOpen ? 'Thinking …' : 'Thoughts'}>
@@ -291,12 +291,15 @@ const Agent = ({ part }: { readonly part: AgentPart }) => {
           </p>
         ) : (
           <div key={at} class={it.kind}>
-            <Markdown text={it.text} />
+            <MarkdownView
+              text={it.text}
+              isOpen={state === 'running' && at === progress.length - 1}
+            />
           </div>
         ),
       )}
       {progress.every(({ kind }) => kind !== 'text') && text !== undefined && (
-        <Markdown text={text} />
+        <MarkdownView text={text} />
       )}
     </Fold>
   );
