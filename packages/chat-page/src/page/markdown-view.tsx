@@ -113,7 +113,7 @@ const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
 
 const heading: Drawing = (node, place) => {
   const level = (headingLevel(node.token.tag) ?? 6) - place.top + 3;
-  return h(`h${Math.min(level, 6)}`, null, inside(node, place));
+  return h(`h${Math.min(Math.max(level, 3), 6)}`, null, inside(node, place));
 };
 
 const orderedList: Drawing = (node, place) => (

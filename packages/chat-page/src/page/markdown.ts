@@ -28,12 +28,13 @@ parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false }).add('ftp:', null).ad
 addRules(parser);
 
 /**
- * Parses text. Given an earlier part of the same text, it keeps its blocks except the last two: the next characters may make the
- * last line part of either.
+ * Parses text. Given an earlier part of the same text, it keeps its blocks up to a blank line before the last two: what follows may
+ * make the last line part of either, or close a formula.
  */
 export const parseMarkdown = (text: string, before?: Markdown): Markdown => {
   if (before?.definitions !== '') return parse(text);
-  const kept = before.blocks.slice(0, -2);
+  const ended = before.blocks.slice(0, -2).findLastIndex(({ source }) => blankEnd.test(source));
+  const kept = before.blocks.slice(0, ended + 1);
   const start = kept.map(({ source }) => source).join('');
   if (!text.startsWith(start)) return parse(text);
   const rest = parse(text.slice(start.length));
@@ -41,6 +42,8 @@ export const parseMarkdown = (text: string, before?: Markdown): Markdown => {
   if (rest.definitions !== '') return parse(text);
   return { ...rest, blocks: [...kept, ...rest.blocks] };
 };
+
+const blankEnd = /\n[ \t]*\n$/u;
 
 const parse = (text: string, env: Env = {}): Markdown => {
   const lines = text.split(/(?<=\n)/u);
