@@ -37,3 +37,9 @@ export const checkId = (
   if (typeof id === 'string' && id !== '' && id.length <= 16_384) return;
   throw new MillraceError(code, `${owner} needs ${what}: a string of 1 to 16,384 characters.`);
 };
+
+/** The name of a session in a store of states. */
+export const sessionKey = (sessionId: string): string => {
+  checkId('A session', sessionId, 'invalidRequest');
+  return storedName(sessionId);
+};

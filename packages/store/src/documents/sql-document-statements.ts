@@ -55,8 +55,6 @@ export const documentStatements = (schema: string) => {
   const documents = `${schema}.documents`;
   const chunks = `${schema}.chunks`;
   const vectors = `${schema}.chunk_vectors`;
-  const passage = `found.document, found.position, chunk.source, chunk.title, chunk.text, chunk.start, chunk.stop, chunk.line`;
-  const joined = `join ${chunks} as chunk on chunk.document = found.document and chunk.position = found.position`;
   return {
     makeIndex: `
       insert into ${indexes} (key, name, language)
@@ -87,6 +85,20 @@ export const documentStatements = (schema: string) => {
       select $2::bigint, $1, new.position, new.vector::vector
       from unnest($3::integer[], $4::text[]) as new (position, vector)`,
     finish: `update ${documents} set hash = $2, updated_at = clock_timestamp() where place = $1`,
+    ...searchStatements(chunks, vectors),
+    sources: `
+      select source from ${documents} where index_place = $1 and starts_with(source, $2)
+      order by source`,
+    remove: `delete from ${documents} where index_place = $1 and key = any ($2::text[]) returning place`,
+    removePrefix: `delete from ${documents} where index_place = $1 and starts_with(source, $2) returning place`,
+    removeIndex: `delete from ${indexes} where place = $1`,
+  };
+};
+
+const searchStatements = (chunks: string, vectors: string) => {
+  const passage = `found.document, found.position, chunk.source, chunk.title, chunk.text, chunk.start, chunk.stop, chunk.line`;
+  const joined = `join ${chunks} as chunk on chunk.document = found.document and chunk.position = found.position`;
+  return {
     /** The rarer a term is in the index, the more it counts, as in BM25; `ts_rank` saturates and weighs the length. */
     byWords: `
       with terms as (
@@ -123,11 +135,5 @@ export const documentStatements = (schema: string) => {
         where index_place = $1 order by distance, document, position limit $4
       ) as found ${joined} where -found.distance >= $3::float8
       order by found.distance, found.document, found.position`,
-    sources: `
-      select source from ${documents} where index_place = $1 and starts_with(source, $2)
-      order by source`,
-    remove: `delete from ${documents} where index_place = $1 and key = any ($2::text[]) returning place`,
-    removePrefix: `delete from ${documents} where index_place = $1 and starts_with(source, $2) returning place`,
-    removeIndex: `delete from ${indexes} where place = $1`,
   };
 };

@@ -1,6 +1,7 @@
 import { makeTables } from '../sql/make-tables.js';
-import type { LazySql, Query, Sql } from '../sql/sql.js';
+import type { LazySql, Sql } from '../sql/sql.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';
+import { sharedAttempt } from '../shared-attempt.js';
 import { storedName } from '../stored-name.js';
 import { type ChunkRow, type DocumentRow, wordPlaces } from './document-rows.js';
 import {
@@ -11,6 +12,7 @@ import {
 import {
   type DocumentTables,
   type IndexRow,
+  type Removal,
   candidates,
   indexRemoved,
   settingsIn,
@@ -28,102 +30,59 @@ export const sqlDocumentTables = (
   language: string | undefined,
 ): DocumentTables => {
   const key = storedName(name);
-  let made: Promise<unknown> | undefined;
-  const open = async (): Promise<Sql> => {
+  const made = sharedAttempt(async () => createTables(await lazy.open()));
+  const open = async (): Promise<OpenTables> => {
+    await made();
     const sql = await lazy.open();
-    // The next caller retries a failed attempt.
-    await (made ??= createTables(sql).catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    }));
-    return sql;
+    return { ...sql, ...documentStatements(sql.schema) };
   };
   const find = async (): Promise<IndexRow | undefined> => {
-    const sql = await open();
-    const [row] = await sql.query(documentStatements(sql.schema).index, [key]);
-    return row === undefined
-      ? undefined
-      : { place: numberIn(row, 'place'), hasVectors: sql.hasVectors, ...settingsIn(row) };
-  };
-  const make = async (): Promise<IndexRow> => {
-    const sql = await open();
-    const { makeIndex } = documentStatements(sql.schema);
-    await sql.query(makeIndex, [key, toSqlText(name), language ?? null]);
-    const made = await find();
-    if (made === undefined) throw indexRemoved(name);
-    return made;
+    const { query, index, hasVectors } = await open();
+    const [row] = await query(index, [key]);
+    return row && { place: numberIn(row, 'place'), hasVectors, ...settingsIn(row) };
   };
   return {
     find,
-    make,
+    make: async () => {
+      const { query, makeIndex } = await open();
+      await query(makeIndex, [key, toSqlText(name), language ?? null]);
+      const row = await find();
+      if (row === undefined) throw indexRemoved(name);
+      return row;
+    },
     setEmbedder: async (index, embedder, dimensions) => {
-      const sql = await open();
-      const { setEmbedder } = documentStatements(sql.schema);
+      const { query, setEmbedder } = await open();
       const values = [index.place, toSqlText(embedder), dimensions ?? null];
-      const [row] = await sql.query(setEmbedder, values);
+      const [row] = await query(setEmbedder, values);
       if (row === undefined) throw indexRemoved(name);
       return { ...index, ...embedderIn(row) };
     },
     hashes: async ({ place }, keys) => {
-      const sql = await open();
-      const rows = await sql.query(documentStatements(sql.schema).hashes, [place, keys]);
+      const { query, hashes } = await open();
+      const rows = await query(hashes, [place, keys]);
       return new Map(rows.map((row) => [textIn(row, 'key'), textIn(row, 'hash')]));
     },
-    write: async ({ place }, document, vectors) => {
-      const sql = await open();
-      return sql.transaction(async (query) => {
-        const { lock, clear, finish } = documentStatements(sql.schema);
-        const values = [place, document.key, toSqlText(document.source)];
-        const [row] = await query(lock, values);
-        if (row === undefined) throw indexRemoved(name);
-        if (textIn(row, 'hash') === document.hash) return false;
-        const at = numberIn(row, 'place');
-        await query(clear, [at]);
-        await addChunks(query, { schema: sql.schema, place, at, document, vectors, language });
-        await query(finish, [at, document.hash]);
-        return true;
-      });
-    },
+    write: async ({ place }, document, vectors) =>
+      write(await open(), { name, place, document, vectors, language }),
     byWords: async ({ place }, { terms, text, limit }) => {
-      const sql = await open();
-      return sql.query(documentStatements(sql.schema).byWords, [
-        place,
-        terms,
-        language ?? null,
-        toSqlText(text),
-        limit,
-        Math.max(candidates, limit),
-      ]);
+      const { query, byWords } = await open();
+      const most = Math.max(candidates, limit);
+      return query(byWords, [place, terms, language ?? null, toSqlText(text), limit, most]);
     },
     byMeaning: async ({ place }, vector, threshold, limit) => {
-      const { query, schema } = await open();
-      return query(documentStatements(schema).byMeaning, [
-        place,
-        vectorText(vector),
-        threshold,
-        limit,
-      ]);
+      const { query, byMeaning } = await open();
+      return query(byMeaning, [place, vectorText(vector), threshold, limit]);
     },
     sources: async ({ place }, prefix) => {
-      const sql = await open();
-      const { sources } = documentStatements(sql.schema);
-      const rows = await sql.query(sources, [place, toSqlText(prefix)]);
+      const { query, sources } = await open();
+      const rows = await query(sources, [place, toSqlText(prefix)]);
       return rows.map((row) => textIn(row, 'source'));
     },
-    remove: async ({ place }, which) => {
-      const sql = await open();
-      return sql.transaction(async (query) => {
-        const { remove, removePrefix, removeIndex } = documentStatements(sql.schema);
-        const isPrefix = which === 'all' || 'prefix' in which;
-        const rows = isPrefix
-          ? await query(removePrefix, [place, toSqlText(which === 'all' ? '' : which.prefix)])
-          : await query(remove, [place, which.map((source) => storedName(source))]);
-        if (which === 'all') await query(removeIndex, [place]);
-        return rows.length;
-      });
-    },
+    remove: async ({ place }, which) => remove(await open(), place, which),
   };
 };
+
+type OpenTables = Sql & ReturnType<typeof documentStatements>;
 
 const createTables = async (sql: Sql): Promise<void> => {
   const { schema, hasVectors } = sql;
@@ -131,21 +90,34 @@ const createTables = async (sql: Sql): Promise<void> => {
   if (hasVectors) await makeTables(sql, vectorTableStatements(schema), 'vector_versions');
 };
 
-interface Addition {
-  readonly schema: string;
+interface Writing {
+  readonly name: string;
+  /** The place of the index. */
   readonly place: number;
-  /** The place of the document. */
-  readonly at: number;
   readonly document: DocumentRow;
   readonly vectors: readonly StoredVector[] | undefined;
   readonly language: string | undefined;
 }
 
+const write = (tables: OpenTables, writing: Writing): Promise<boolean> =>
+  tables.transaction(async (query) => {
+    const { name, place, document } = writing;
+    const [row] = await query(tables.lock, [place, document.key, toSqlText(document.source)]);
+    if (row === undefined) throw indexRemoved(name);
+    if (textIn(row, 'hash') === document.hash) return false;
+    const at = numberIn(row, 'place');
+    await query(tables.clear, [at]);
+    await addChunks({ ...tables, query }, at, writing);
+    await query(tables.finish, [at, document.hash]);
+    return true;
+  });
+
+/** Adds the chunks of the document at a place. */
 const addChunks = async (
-  query: Query,
-  { schema, place, at, document: { chunks }, vectors, language }: Addition,
+  { query, addChunks, addVectors }: Pick<OpenTables, 'query' | 'addChunks' | 'addVectors'>,
+  at: number,
+  { place, document: { chunks }, vectors, language }: Writing,
 ): Promise<void> => {
-  const { addChunks, addVectors } = documentStatements(schema);
   for (let first = 0; first < chunks.length; first += batch) {
     const some = chunks.slice(first, first + batch);
     const positions = some.map((_, index) => first + index);
@@ -155,6 +127,16 @@ const addChunks = async (
     await query(addVectors, [place, at, positions, texts]);
   }
 };
+
+const remove = (tables: OpenTables, place: number, which: Removal): Promise<number> =>
+  tables.transaction(async (query) => {
+    const isPrefix = which === 'all' || 'prefix' in which;
+    const rows = isPrefix
+      ? await query(tables.removePrefix, [place, toSqlText(which === 'all' ? '' : which.prefix)])
+      : await query(tables.remove, [place, which.map((source) => storedName(source))]);
+    if (which === 'all') await query(tables.removeIndex, [place]);
+    return rows.length;
+  });
 
 /** A vector as pgvector reads it. */
 const vectorText = ({ values }: StoredVector): string =>

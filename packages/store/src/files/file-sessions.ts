@@ -8,7 +8,7 @@ import {
   type SessionSummary,
   titleOf,
 } from '@millrace/core/sessions';
-import { checkId, storedName } from '../stored-name.js';
+import { sessionKey, storedName } from '../stored-name.js';
 import { sessionAppender } from './append-session.js';
 import { createStaging } from './staging.js';
 import { fileWork$, type Part, partsOf } from './file-work.js';
@@ -35,10 +35,7 @@ export const sessionsIn = (part: Part, now: () => number = Date.now): SessionSto
   const clock = createClock(now);
   const writer = { staging, byTime, clock };
   const append = sessionAppender(writer);
-  const pathOf = (sessionId: string): string => {
-    checkId('A session', sessionId, 'invalidRequest');
-    return join(root, storedName(sessionId));
-  };
+  const pathOf = (sessionId: string): string => join(root, sessionKey(sessionId));
   return {
     load$: (sessionId) => fileWork$(part, () => readSession(pathOf(sessionId), sessionId)),
     save$: (sessionId, state, expectedVersion) =>

@@ -2,15 +2,16 @@ import { MillraceError } from '@millrace/core';
 import type pg from 'pg';
 import type { SchedulerLike } from 'rxjs';
 import { closed } from '../closing.js';
-import { createPendingWork } from '../sql/pending-work.js';
+import { sharedAttempt } from '../shared-attempt.js';
+import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { makeTables } from '../sql/make-tables.js';
 import { addedColumns, tableStatements } from '../sql/tables.js';
 import { sqlFailure, toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
-import { createConnections } from './connections.js';
+import { type Connections, createConnections } from './connections.js';
 import { notices$, notifier } from './notices.js';
-import { createRepeat } from './repeat.js';
+import { createRepeat, type Repeat } from './repeat.js';
 import { queryOf, transactionAttempt } from './transactions.js';
 
 export interface PostgresSqlOptions {
@@ -28,7 +29,7 @@ export const postgresSql = (
   const secrets = secretsIn(config);
   const pending = createPendingWork();
   const connections = createConnections(config);
-  const state: { opened?: Promise<Sql>; isStopped?: true; closed?: Promise<void> } = {};
+  const state: { isStopped?: true; closed?: Promise<void> } = {};
   const failed = (error: unknown, more?: string): MillraceError =>
     state.isStopped === true ? closed() : toSqlError(error, 'Postgres', secrets, more);
   const repeat = createRepeat({
@@ -37,66 +38,34 @@ export const postgresSql = (
     failed: (error, forMs) => failed(error, forMs > 0 ? retried(forMs) : undefined),
   });
 
-  const query: Query = (text, values = [], signal) =>
-    pending.track(() =>
-      repeat(() => connections.use((client) => queryOf(client)(text, values)), signal),
-    );
-  const transaction: Sql['transaction'] = (work, signal) =>
-    pending.track(async () => {
-      const attempt = transactionAttempt(connections, work);
-      try {
-        return await repeat(attempt, signal);
-      } catch (error) {
-        throw attempt.isInDoubt() ? inDoubt(error) : error;
-      }
-    });
+  const { query, transaction } = repeatedStatements(connections, repeat, pending);
   /** Not repeated: all who wait for it share it, and each of them repeats it for its own time. */
-  const connect = async (): Promise<Sql> => {
-    const once: Query = (text, values) =>
-      connections.use((client) => queryOf(client)(text, values));
-    await makeTables(
-      {
-        query: once,
-        transaction: (work) => transactionAttempt(connections, work)(),
+  const connect = sharedAttempt(() =>
+    pending.track(async (): Promise<Sql> => {
+      const hasVectors = await prepareSchema(connections, schema);
+      const channel = `${schema}_changes`;
+      return {
         schema,
-      },
-      tableStatements(schema),
-      'versions',
-      addedColumns(schema),
-    );
-    const hasVectors = await makeVectors(once, schema);
-    const channel = `${schema}_changes`;
-    return {
-      schema,
-      query,
-      transaction,
-      hasVectors,
-      notify: notifier(query, channel),
-      notices$: notices$(config, channel, scheduler),
-    };
-  };
+        query,
+        transaction,
+        hasVectors,
+        notify: notifier(query, channel),
+        notices$: notices$(config, channel, scheduler),
+      };
+    }),
+  );
   const stop = (): void => {
     state.isStopped = true;
     repeat.stop();
   };
   const end = async (): Promise<void> => {
     stop();
-    await state.opened?.catch(() => undefined);
     await pending.settled();
     await connections.end();
   };
   return {
-    open: (signal) => {
-      if (state.closed !== undefined) return Promise.reject(closed());
-      return repeat(() => {
-        // The next caller retries a failed attempt.
-        state.opened ??= pending.track(connect).catch((error: unknown) => {
-          delete state.opened;
-          throw error;
-        });
-        return state.opened;
-      }, signal);
-    },
+    open: (signal) =>
+      state.closed === undefined ? repeat(connect, signal) : Promise.reject(closed()),
     stop,
     close: () => {
       state.closed ??= end();
@@ -104,6 +73,26 @@ export const postgresSql = (
     },
   };
 };
+
+const repeatedStatements = (
+  connections: Connections,
+  repeat: Repeat,
+  pending: PendingWork,
+): Pick<Sql, 'query' | 'transaction'> => ({
+  query: (text, values = [], signal) =>
+    pending.track(() =>
+      repeat(() => connections.use((client) => queryOf(client)(text, values)), signal),
+    ),
+  transaction: (work, signal) =>
+    pending.track(async () => {
+      const attempt = transactionAttempt(connections, work);
+      try {
+        return await repeat(attempt, signal);
+      } catch (error) {
+        throw attempt.isInDoubt() ? inDoubt(error) : error;
+      }
+    }),
+});
 
 const retried = (forMs: number): string => ` Retried for ${Math.round(forMs / 100) / 10} s.`;
 
@@ -113,6 +102,15 @@ const inDoubt = (error: unknown): MillraceError => {
     cause: error,
     retryable: true,
   });
+};
+
+/** Creates the tables, or what is missing of them. Resolves to whether there is a table of vectors. */
+const prepareSchema = async (connections: Connections, schema: string): Promise<boolean> => {
+  const query: Query = (text, values) => connections.use((client) => queryOf(client)(text, values));
+  const transaction: Sql['transaction'] = (work) => transactionAttempt(connections, work)();
+  const sql = { query, transaction, schema };
+  await makeTables(sql, tableStatements(schema), 'versions', addedColumns(schema));
+  return makeVectors(query, schema);
 };
 
 /** Creates the table of vectors if the server has pgvector and the user may use it. Resolves to whether it exists. */

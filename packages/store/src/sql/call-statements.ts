@@ -6,11 +6,12 @@ import { toSqlText } from './text.js';
  * The SQL statements for calls. `owner` holds the lease, by the clock of the database. If that clock was set back, an
  * unchanged heartbeat (`$5`) proves that the lease is not renewed.
  */
-export const callStatements = (schema: string) => {
-  const calls = `${schema}.calls`;
-  const records = `${schema}.records`;
-  const soon = (milliseconds: string): string =>
-    `clock_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
+export const callStatements = (schema: string) => ({
+  ...leaseStatements(`${schema}.calls`),
+  ...recordStatements(`${schema}.calls`, `${schema}.records`),
+});
+
+const recordStatements = (calls: string, records: string) => {
   /** Appends all records, or none if another writer holds the lease, or they were appended already. */
   const append = (setting: string): string => `
     with held as (
@@ -30,18 +31,6 @@ export const callStatements = (schema: string) => {
         with ordinality as record (kind, name, seq, text, place)
     returning position`;
   return {
-    claim: `
-      insert into ${calls} as call (key, id, owner, expires_at) values ($1, $2, $3, ${soon('$4')})
-      on conflict (key) do update set owner = excluded.owner, expires_at = excluded.expires_at
-      where call.expires_at is null or call.expires_at <= clock_timestamp()
-        or call.owner || ' ' || call.expires_at = $5
-        -- The answer to the same claim was lost.
-        or call.owner = excluded.owner
-      returning last_position`,
-    holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
-    renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
-    release: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
-    releaseAll: `update ${calls} set owner = null, expires_at = null where key = any($1)`,
     position: `select last_position from ${calls} where key = $1 and owner = $2`,
     append: append(''),
     /** A batch without steps does not wait for the disk. */
@@ -68,6 +57,25 @@ export const callStatements = (schema: string) => {
       union all
       select key, null from unnest($1::text[]) as given (key)
       where not exists (select from ${calls} as call where call.key = given.key)`,
+  };
+};
+
+const leaseStatements = (calls: string) => {
+  const soon = (milliseconds: string): string =>
+    `clock_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
+  return {
+    claim: `
+      insert into ${calls} as call (key, id, owner, expires_at) values ($1, $2, $3, ${soon('$4')})
+      on conflict (key) do update set owner = excluded.owner, expires_at = excluded.expires_at
+      where call.expires_at is null or call.expires_at <= clock_timestamp()
+        or call.owner || ' ' || call.expires_at = $5
+        -- The answer to the same claim was lost.
+        or call.owner = excluded.owner
+      returning last_position`,
+    holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
+    renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
+    release: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
+    releaseAll: `update ${calls} set owner = null, expires_at = null where key = any($1)`,
   };
 };
 

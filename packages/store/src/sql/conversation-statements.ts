@@ -9,46 +9,14 @@ export const conversationStatements = (schema: string): ConversationStatements =
   const conversations = `${schema}.conversations`;
   const messages = `${schema}.messages`;
   const head = `select coalesce(head, length) as last from ${conversations} where key = $1`;
+  const { load, isOnPath } = pathStatements(messages);
   /** A long id cannot be read from the column. */
   const columns = `position, after, id, case when id like 'h-%' then message end as message`;
-  /**
-   * The path to a position as ranges of positions, from its end: messages that come after the one at the position before follow each
-   * other, so only branches are looked up.
-   */
-  const ranges = (last: string): string => `
-    with recursive range as (
-      select "end".last, branch.first, branch.after from (${last}) as "end"
-      left join lateral (
-        select position as first, after from ${messages}
-        where conversation = $1 and after is not null and position <= "end".last
-        order by position desc limit 1
-      ) as branch on true
-      union all
-      select range.after, branch.first, branch.after from range
-      left join lateral (
-        select position as first, after from ${messages}
-        where conversation = $1 and after is not null and position <= range.after
-        order by position desc limit 1
-      ) as branch on true
-      where range.after > 0
-    )`;
-  const load = (last: string): string => `
-    ${ranges(last)}
-    select message.message from range cross join lateral (
-      select position, message from ${messages}
-      where conversation = $1 and position between coalesce(range.first, 0) and range.last
-      -- A planner without statistics would compare each message with each range.
-      offset 0
-    ) as message
-    order by message.position`;
   return {
     load: load(head),
     /** The path to the message whose id has the name `$2`. */
     loadAt: load(`select position as last from ${messages} where conversation = $1 and id = $2`),
-    /** Whether the message at `$3` is on the path to `$2`. */
-    isOnPath: `
-      ${ranges('select $2::bigint as last')}
-      select from range where $3::bigint between coalesce(first, 0) and last limit 1`,
+    isOnPath,
     head: `select ${columns} from ${messages} where conversation = $1 and position = (${head})`,
     find: `select ${columns} from ${messages}
       where conversation = $1 and (id = any ($2::text[]) or position = $3::bigint)`,
@@ -70,22 +38,7 @@ export const conversationStatements = (schema: string): ConversationStatements =
       insert into ${conversations} (key, id) values ($1, $2)
       on conflict (key) do update set id = excluded.id
       returning length, coalesce(head, length) as last`,
-    insert: (key, added) => [
-      {
-        text: `
-          insert into ${messages} (conversation, position, id, message, after)
-          select $1, message.position, message.id, message.text, message.after
-          from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[])
-            as message (position, id, text, after)`,
-        values: [
-          key,
-          added.map(({ position }) => position),
-          added.map(({ name }) => name),
-          added.map(({ text }) => text),
-          added.map(({ after }) => after),
-        ],
-      },
-    ],
+    insert: insertInto(messages),
     update: `
       update ${conversations} set length = $2, head = nullif($3::bigint, $2), updated_at = clock_timestamp()
       where key = $1`,
@@ -93,3 +46,63 @@ export const conversationStatements = (schema: string): ConversationStatements =
     removeAll: `delete from ${messages} where conversation = $1`,
   };
 };
+
+const pathStatements = (messages: string) => {
+  /**
+   * The path to a position as ranges of positions, from its end: messages that come after the one at the position before follow each
+   * other, so only branches are looked up.
+   */
+  const ranges = (last: string): string => `
+    with recursive range as (
+      select "end".last, branch.first, branch.after from (${last}) as "end"
+      left join lateral (
+        select position as first, after from ${messages}
+        where conversation = $1 and after is not null and position <= "end".last
+        order by position desc limit 1
+      ) as branch on true
+      union all
+      select range.after, branch.first, branch.after from range
+      left join lateral (
+        select position as first, after from ${messages}
+        where conversation = $1 and after is not null and position <= range.after
+        order by position desc limit 1
+      ) as branch on true
+      where range.after > 0
+    )`;
+  /** Loads the path to a position. */
+  const load = (last: string): string => `
+    ${ranges(last)}
+    select message.message from range cross join lateral (
+      select position, message from ${messages}
+      where conversation = $1 and position between coalesce(range.first, 0) and range.last
+      -- A planner without statistics would compare each message with each range.
+      offset 0
+    ) as message
+    order by message.position`;
+  return {
+    load,
+    /** Whether the message at `$3` is on the path to `$2`. */
+    isOnPath: `
+      ${ranges('select $2::bigint as last')}
+      select from range where $3::bigint between coalesce(first, 0) and last limit 1`,
+  };
+};
+
+const insertInto =
+  (messages: string): ConversationStatements['insert'] =>
+  (key, added) => [
+    {
+      text: `
+        insert into ${messages} (conversation, position, id, message, after)
+        select $1, message.position, message.id, message.text, message.after
+        from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[])
+          as message (position, id, text, after)`,
+      values: [
+        key,
+        added.map(({ position }) => position),
+        added.map(({ name }) => name),
+        added.map(({ text }) => text),
+        added.map(({ after }) => after),
+      ],
+    },
+  ];

@@ -1,8 +1,8 @@
 import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
 import type { CallLeaseOptions } from './call-leases.js';
 import { callOf, columnsOf, recordOf } from './call-rows.js';
-import { callStatements, listStatement } from './call-statements.js';
-import type { CallTable } from './call-table.js';
+import { type CallStatements, callStatements, listStatement } from './call-statements.js';
+import type { CallTable, RecordBatch } from './call-table.js';
 import type { LazySql, Sql } from './sql.js';
 import { tableCalls } from './table-calls.js';
 import { numberIn, textIn, toSqlText } from './text.js';
@@ -14,17 +14,7 @@ const maxUnsafe = 500;
 export const postgresCallTable = (sql: Sql): CallTable => {
   const { query, schema, notices$ } = sql;
   const statements = callStatements(schema);
-  /** The position of the last record of a call that the owner holds. */
-  const positionOf = async (
-    key: string,
-    owner: string,
-    signal: AbortSignal | undefined,
-  ): Promise<number | undefined> => {
-    const [row] = await query(statements.position, [key, owner], signal);
-    return row && numberIn(row, 'last_position');
-  };
-  /** The last events of a writer, which a crash of the server may lose: the server did not wait for its disk. */
-  const unsafe = new Map<string, readonly NewRecord[]>();
+  const append = appendTo(sql, statements);
   return {
     claim: async ({ key, callId, owner, leaseMs, silent = null }, signal) => {
       const values = [key, toSqlText(callId), owner, leaseMs, silent];
@@ -39,38 +29,10 @@ export const postgresCallTable = (sql: Sql): CallTable => {
       (await query(statements.renew, [key, owner, leaseMs], signal)).length > 0,
     release: (key, owner) => query(statements.release, [key, owner]),
     releaseAll: (keys, signal) => query(statements.releaseAll, [keys], signal),
-    append: async ({ key, owner, records, sessionId, isSafe, after: known }, signal) => {
-      const after = known ?? (await positionOf(key, owner, signal));
-      if (after === undefined) return false;
-      const write = async (records: readonly NewRecord[], after: number, isSafe: boolean) => {
-        const values = [
-          ...[key, owner, records.length, ...columnsOf(records)],
-          ...[sessionId && toSqlText(sessionId), after, records.at(-1)?.ends === true],
-        ];
-        const statement = isSafe ? statements.append : statements.appendEvents;
-        return (await query(statement, values, signal)).length > 0;
-      };
-      // After an append that failed, it is not known which records the server has.
-      if (known === undefined) unsafe.delete(owner);
-      const kept = unsafe.get(owner) ?? [];
-      const makesSafe = isSafe || kept.length > maxUnsafe;
-      if (!(await write(records, after, makesSafe))) {
-        // The answer to an earlier attempt may have been lost, or the server has crashed and lost the last events.
-        const position = (await positionOf(key, owner, signal)) ?? NaN;
-        const lost = kept.slice(position - after);
-        const hasLost = position < after && lost.length === after - position;
-        if (
-          hasLost
-            ? !(await write([...lost, ...records], position, true))
-            : position !== after + records.length
-        ) {
-          return false;
-        }
-      }
-      if (makesSafe) unsafe.delete(owner);
-      else unsafe.set(owner, [...kept, ...records]);
-      sql.notify(key);
-      return true;
+    append: async (batch, signal) => {
+      const isHeld = await append(batch, signal);
+      if (isHeld) sql.notify(batch.key);
+      return isHeld;
     },
     read: async (key, { kind = null, after = 0, afterSeq = -1 }, signal) =>
       (await query(statements.read, [key, after, afterSeq, kind], signal)).map(recordOf),
@@ -90,6 +52,47 @@ export const postgresCallTable = (sql: Sql): CallTable => {
         })),
       ),
     notices$,
+  };
+};
+
+/** Appends batches, and remembers the events that a crash of the server may lose: it did not wait for its disk. */
+const appendTo = ({ query }: Sql, statements: CallStatements): CallTable['append'] => {
+  /** The last events of each writer. */
+  const unsafe = new Map<string, readonly NewRecord[]>();
+  /** The position of the last record of a call that the owner holds. */
+  const positionOf = async ({ key, owner }: RecordBatch, signal: AbortSignal | undefined) => {
+    const [row] = await query(statements.position, [key, owner], signal);
+    return row && numberIn(row, 'last_position');
+  };
+  return async (batch, signal) => {
+    const { key, owner, records, sessionId, isSafe, after: known } = batch;
+    const after = known ?? (await positionOf(batch, signal));
+    if (after === undefined) return false;
+    const write = async (records: readonly NewRecord[], after: number, isSafe: boolean) => {
+      const values = [
+        ...[key, owner, records.length, ...columnsOf(records)],
+        ...[sessionId && toSqlText(sessionId), after, records.at(-1)?.ends === true],
+      ];
+      const statement = isSafe ? statements.append : statements.appendEvents;
+      return (await query(statement, values, signal)).length > 0;
+    };
+    // After an append that failed, it is not known which records the server has.
+    if (known === undefined) unsafe.delete(owner);
+    const kept = unsafe.get(owner) ?? [];
+    const makesSafe = isSafe || kept.length > maxUnsafe;
+    if (!(await write(records, after, makesSafe))) {
+      // The answer to an earlier attempt may have been lost, or the server has crashed and lost the last events.
+      const position = (await positionOf(batch, signal)) ?? NaN;
+      const lost = kept.slice(position - after);
+      const hasLost = position < after && lost.length === after - position;
+      const isStored = hasLost
+        ? await write([...lost, ...records], position, true)
+        : position === after + records.length;
+      if (!isStored) return false;
+    }
+    if (makesSafe) unsafe.delete(owner);
+    else unsafe.set(owner, [...kept, ...records]);
+    return true;
   };
 };
 

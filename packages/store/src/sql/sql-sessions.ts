@@ -8,13 +8,13 @@ import {
   type SessionChange,
   type SessionState,
   type SessionStore,
-  type SessionSummary,
   type StoredSession,
   titleOf,
 } from '@millrace/core/sessions';
 import { type LoadedSession, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
-import { checkId, storedName } from '../stored-name.js';
+import { sessionKey, storedName } from '../stored-name.js';
 import { abortable$, type LazySql, type Query, type Row } from './sql.js';
+import { summaryIn } from './session-rows.js';
 import { indexedLength } from './tables.js';
 import { fromSqlText, numberIn, textIn, toSqlText } from './text.js';
 
@@ -28,7 +28,7 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
     sessionId: string,
     signal: AbortSignal,
   ): Promise<StoredSession | undefined> => {
-    const key = keyOf(sessionId);
+    const key = sessionKey(sessionId);
     const { query, load, schema } = await opened(signal);
     const [row] = await query(load, [key], signal);
     return row && sessionOf(loadedIn(row), () => damaged(sessionId, schema));
@@ -40,7 +40,7 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
     values: readonly unknown[],
     signal: AbortSignal,
   ): Promise<number> => {
-    const key = keyOf(sessionId);
+    const key = sessionKey(sessionId);
     const { sql, query, ...statements } = await opened(signal);
     // Not a single statement: repeated, it would meet its own version.
     const [row] = await sql.transaction(
@@ -51,57 +51,29 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
     const [found] = await query(statements.version, [key], signal);
     throw sessionConflict(sessionId, expected, found && numberIn(found, 'version'));
   };
-  const save = (
-    sessionId: string,
-    state: SessionState,
-    expected: number | undefined,
-    signal: AbortSignal,
-  ): Promise<number> => {
-    const text = toSqlText(JSON.stringify(state));
-    const values = [text, titleIn(state), searchTextOf(state)];
-    return expected === undefined
-      ? write(sessionId, expected, 'first', [...values, toSqlText(sessionId)], signal)
-      : write(sessionId, expected, 'next', [...values, expected], signal);
-  };
-  const append = (
-    sessionId: string,
-    { entries, head, rest }: SessionChange,
-    expected: number,
-    signal: AbortSignal,
-  ): Promise<number> => {
-    const values = [
-      ...[titleIn(rest), searchTextOf({ title: titleOf(rest).title }), separator],
-      ...[toSqlText(JSON.stringify(rest)), head === null ? null : toSqlText(head), expected],
-      entries.map((entry) => toSqlText(JSON.stringify(entry))),
-      searchTextsIn(entries),
-    ];
-    return write(sessionId, expected, 'append', values, signal);
-  };
-  const find = async (
-    asked: CheckedSessionQuery,
-    signal: AbortSignal,
-  ): Promise<readonly SessionSummary[]> => {
+  const find = async (asked: CheckedSessionQuery, signal: AbortSignal) => {
     const { query, schema } = await opened(signal);
     if (asked.search !== '') await addSearchTexts(query, schema, signal);
-    const rows = await query(...findStatement(schema, asked), signal);
-    return rows.map((row) => ({
-      id: textIn(row, 'id'),
-      ...(row['title'] !== null && { title: textIn(row, 'title') }),
-      savedAt: numberIn(row, 'saved_at'),
-    }));
+    return (await query(...findStatement(schema, asked), signal)).map(summaryIn);
   };
   const remove = async (sessionId: string, signal: AbortSignal): Promise<void> => {
-    const key = keyOf(sessionId);
+    const key = sessionKey(sessionId);
     const { query, remove } = await opened(signal);
     await query(remove, [key], signal);
   };
   return {
     load$: (sessionId) => abortable$((signal) => load(sessionId, signal)),
     // Serialize the state now: it may change while the database opens.
-    save$: (sessionId, state, expectedVersion) =>
-      abortable$((signal) => save(sessionId, state, expectedVersion, signal)),
-    append$: (sessionId, change, expectedVersion) =>
-      abortable$((signal) => append(sessionId, change, expectedVersion, signal)),
+    save$: (sessionId, state, expected) =>
+      abortable$((signal) =>
+        expected === undefined
+          ? write(sessionId, expected, 'first', firstValues(sessionId, state), signal)
+          : write(sessionId, expected, 'next', [...stateValues(state), expected], signal),
+      ),
+    append$: (sessionId, change, expected) =>
+      abortable$((signal) =>
+        write(sessionId, expected, 'append', changeValues(change, expected), signal),
+      ),
     find$: (query) => abortable$((signal) => find(checkSessionQuery(query), signal)),
     remove$: (sessionId) => abortable$((signal) => remove(sessionId, signal)),
   };
@@ -157,6 +129,27 @@ const sessionStatements = (schema: string) => {
     remove: `delete from ${sessions} where key = $1`,
   };
 };
+
+const stateValues = (state: SessionState): readonly unknown[] => [
+  toSqlText(JSON.stringify(state)),
+  titleIn(state),
+  searchTextOf(state),
+];
+
+const firstValues = (sessionId: string, state: SessionState): readonly unknown[] => [
+  ...stateValues(state),
+  toSqlText(sessionId),
+];
+
+const changeValues = (
+  { entries, head, rest }: SessionChange,
+  expected: number,
+): readonly unknown[] => [
+  ...[titleIn(rest), searchTextOf({ title: titleOf(rest).title }), separator],
+  ...[toSqlText(JSON.stringify(rest)), head === null ? null : toSqlText(head), expected],
+  entries.map((entry) => toSqlText(JSON.stringify(entry))),
+  searchTextsIn(entries),
+];
 
 const titleIn = (state: unknown): string | null => {
   const { title } = titleOf(state);
@@ -241,11 +234,6 @@ const addSearchTexts = async (query: Query, schema: string, signal: AbortSignal)
       signal,
     );
   }
-};
-
-const keyOf = (sessionId: string): string => {
-  checkId('A session', sessionId, 'invalidRequest');
-  return storedName(sessionId);
 };
 
 const damaged = (sessionId: string, schema: string): MillraceError =>

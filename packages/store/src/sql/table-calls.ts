@@ -49,17 +49,6 @@ export const tableCalls = (
         take(1),
       ),
     );
-  /** Pulls pages as long as it is subscribed to. */
-  const pulled$ = <T>(
-    pages: (table: Promise<CallTable>, signal: AbortSignal) => AsyncGenerator<T>,
-  ): Observable<T> =>
-    defer(() => {
-      const left = new AbortController();
-      const { signal } = left;
-      return fromPull(() => pages(open(signal), signal), openDemand).pipe(
-        finalize(() => left.abort()),
-      );
-    });
   return {
     claim$: (callId) =>
       at$(callId, (key) =>
@@ -71,7 +60,7 @@ export const tableCalls = (
         ),
       ),
     read$: (callId, range = {}) =>
-      at$(callId, (key) => pulled$((table, signal) => readRecords(table, key, range, signal))),
+      at$(callId, (key) => pulled$((signal) => readRecords(open(signal), key, range, signal))),
     changes$: (callId) =>
       at$(callId, (key) =>
         merge(
@@ -83,7 +72,7 @@ export const tableCalls = (
           timer(pollMs, pollMs, options.scheduler),
         ),
       ),
-    list$: (query = {}) => pulled$((table, signal) => readCalls(table, query, signal)),
+    list$: (query = {}) => pulled$((signal) => readCalls(open(signal), query, signal)),
     remove$,
     removeAll$: (callIds) =>
       defer(() => open()).pipe(
@@ -96,6 +85,13 @@ export const tableCalls = (
       ),
   };
 };
+
+/** Pulls pages as long as it is subscribed to. */
+const pulled$ = <T>(pages: (signal: AbortSignal) => AsyncGenerator<T>): Observable<T> =>
+  defer(() => {
+    const left = new AbortController();
+    return fromPull(() => pages(left.signal), openDemand).pipe(finalize(() => left.abort()));
+  });
 
 async function* readRecords(
   opened: Promise<CallTable>,

@@ -33,9 +33,9 @@ export interface TableMemoryOptions {
 export const tableLongTermMemory = (
   open: (signal: AbortSignal) => Promise<MemoryTable>,
   scheduler: SchedulerLike,
-  { embedder, threshold = 0.3 }: TableMemoryOptions,
+  options: TableMemoryOptions,
 ): LongTermMemory => {
-  const state = { hasWarned: false };
+  const byMeaning = searchByMeaning(options);
 
   const record = async (
     scope: MemoryScope,
@@ -46,31 +46,6 @@ export const tableLongTermMemory = (
       .filter(({ text }) => text.trim() !== '')
       .map((memory) => newRow(scope, memory, scheduler.now()));
     return (await (await open(signal)).record(rows)).map(entryOf);
-  };
-
-  const byMeaning = async (
-    table: MemoryTable,
-    seen: SeenMemories,
-    { text, report }: MemoryQuery,
-    most: number,
-  ): Promise<readonly Row[]> => {
-    if (embedder === undefined) return [];
-    if (!table.hasVectors) {
-      if (!state.hasWarned) {
-        report?.('Memories are searched by keywords only: the database has no pgvector extension.');
-      }
-      state.hasWarned = true;
-      return [];
-    }
-    try {
-      const [queryVector = []] = await vectorsOf(embedder, [endsOf(text)]);
-      await addVectors(table, seen, embedder);
-      return await table.byMeaning(seen, queryVector, threshold, most);
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      report?.(`Memories were searched by keywords only: semantic search failed: ${why}`);
-      return [];
-    }
   };
 
   const recall = async (
@@ -106,6 +81,37 @@ export const tableLongTermMemory = (
     record$: scoped('record$()', record),
     recall$: scoped('recall$()', recall),
     forget$: scoped('forget$()', forget),
+  };
+};
+
+type SearchByMeaning = (
+  table: MemoryTable,
+  seen: SeenMemories,
+  query: MemoryQuery,
+  most: number,
+) => Promise<readonly Row[]>;
+
+/** Finds nothing without an embedder, and if the database has no vectors, which it reports once. */
+const searchByMeaning = ({ embedder, threshold = 0.3 }: TableMemoryOptions): SearchByMeaning => {
+  let hasWarned = false;
+  return async (table, seen, { text, report }, most) => {
+    if (embedder === undefined) return [];
+    if (!table.hasVectors) {
+      if (!hasWarned) {
+        report?.('Memories are searched by keywords only: the database has no pgvector extension.');
+      }
+      hasWarned = true;
+      return [];
+    }
+    try {
+      const [queryVector = []] = await vectorsOf(embedder, [endsOf(text)]);
+      await addVectors(table, seen, embedder);
+      return await table.byMeaning(seen, queryVector, threshold, most);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      report?.(`Memories were searched by keywords only: semantic search failed: ${why}`);
+      return [];
+    }
   };
 };
 

@@ -2,6 +2,13 @@ import type { AddedColumns } from './make-tables.js';
 
 /** The SQL statements that create the tables of a store. */
 export const tableStatements = (schema: string): readonly string[] => [
+  ...callTables(schema),
+  ...conversationTables(schema),
+  ...memoryTables(schema),
+  ...sessionTables(schema),
+];
+
+const callTables = (schema: string): readonly string[] => [
   `create table ${schema}.calls (
     key text primary key,
     id text not null,
@@ -24,6 +31,9 @@ export const tableStatements = (schema: string): readonly string[] => [
     text text not null,
     primary key (call, position)
   )`,
+];
+
+const conversationTables = (schema: string): readonly string[] => [
   `create table ${schema}.conversations (
     key text primary key,
     id text not null,
@@ -39,6 +49,9 @@ export const tableStatements = (schema: string): readonly string[] => [
     primary key (conversation, position),
     unique (conversation, id)
   )`,
+];
+
+const memoryTables = (schema: string): readonly string[] => [
   `create table ${schema}.memories (
     place bigint generated always as identity primary key,
     user_key text not null,
@@ -58,6 +71,9 @@ export const tableStatements = (schema: string): readonly string[] => [
   )`,
   `create index memories_by_date on ${schema}.memories (user_key, session_key, created_at desc, place desc)`,
   `create index memories_by_words on ${schema}.memories using gin (words)`,
+];
+
+const sessionTables = (schema: string): readonly string[] => [
   // A version is never reused, even if a session is removed and saved again.
   `create sequence ${schema}.session_versions`,
   `create table ${schema}.sessions (

@@ -39,7 +39,6 @@ export const databaseOn = (connection: SqliteConnection): OpenDatabase => {
     statements.set(sql, statement);
     return statement;
   };
-  const run = (sql: string): number => prepared(sql).run([]);
   const state = { waits: false };
   return {
     waitForDisk: (waits) => {
@@ -52,45 +51,50 @@ export const databaseOn = (connection: SqliteConnection): OpenDatabase => {
     all: (sql, ...values) => prepared(sql).all(values),
     get: (sql, ...values) => prepared(sql).all(values)[0],
     run: (sql, ...values) => prepared(sql).run(values),
-    snapshot: (work) => {
-      run('begin');
-      try {
-        return work();
-      } finally {
-        // After some failures, SQLite has already ended it.
-        ignoreFailure(() => run('rollback'));
-      }
-    },
-    transaction: (work) => {
-      run('begin immediate');
-      try {
-        const result = work();
-        run('commit');
-        return result;
-      } catch (error) {
-        ignoreFailure(() => run('rollback'));
-        throw error;
-      }
-    },
-    part: (work) => {
-      run('savepoint part');
-      try {
-        const result = work();
-        run('release part');
-        return result;
-      } catch (error) {
-        try {
-          run('rollback to part');
-          run('release part');
-        } catch {
-          // SQLite has undone the whole transaction.
-          throw new TransactionLost(error);
-        }
-        throw error;
-      }
-    },
+    ...transactionsBy((sql) => prepared(sql).run([])),
   };
 };
+
+const transactionsBy = (
+  run: (sql: string) => unknown,
+): Pick<OpenDatabase, 'snapshot' | 'transaction' | 'part'> => ({
+  snapshot: (work) => {
+    run('begin');
+    try {
+      return work();
+    } finally {
+      ignoreFailure(() => run('rollback'));
+    }
+  },
+  transaction: (work) => {
+    run('begin immediate');
+    try {
+      const result = work();
+      run('commit');
+      return result;
+    } catch (error) {
+      ignoreFailure(() => run('rollback'));
+      throw error;
+    }
+  },
+  part: (work) => {
+    run('savepoint part');
+    try {
+      const result = work();
+      run('release part');
+      return result;
+    } catch (error) {
+      try {
+        run('rollback to part');
+        run('release part');
+      } catch {
+        // SQLite has undone the whole transaction.
+        throw new TransactionLost(error);
+      }
+      throw error;
+    }
+  },
+});
 
 /** A failure, such as a full disk, has undone more than the part of the transaction in which it happened. */
 export class TransactionLost extends Error {

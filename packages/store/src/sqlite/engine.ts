@@ -7,6 +7,7 @@ import { closed } from '../closing.js';
 import { makeDirectory } from '../files/make-directory.js';
 import { toStoreError } from '../files/file-system.js';
 import { markDirectory } from '../mark-directory.js';
+import { sharedAttempt } from '../shared-attempt.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import type { Answer, Request } from './messages.js';
 import type { Operation } from './operation.js';
@@ -41,26 +42,54 @@ interface Waiting extends Request {
 
 export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngine => {
   const pending = createPendingWork();
+  const requests = createRequests(path, scheduler);
+  const prepared = sharedAttempt(() => makeOwnDirectory(dirname(path)));
+  let closing: Promise<void> | undefined;
+  let hasEnded = false;
+  const end = async (): Promise<void> => {
+    // Leases are released when what holds them has ended, which may come last, and begins after this.
+    await new Promise((resolve) => setImmediate(resolve));
+    await pending.settled();
+    hasEnded = true;
+    await requests.end();
+  };
+  return {
+    run: async (name, ...given) => {
+      if (hasEnded) throw closed();
+      const result = await pending.track(async () => {
+        await prepared();
+        return requests.ask(name, given);
+      });
+      if (!isResult(name, result)) throw new TypeError('unreachable');
+      return result;
+    },
+    close: () => {
+      closing ??= end();
+      return closing;
+    },
+  };
+};
+
+/** The requests to the thread of a database. */
+interface Requests {
+  /** Resolves to the result of an operation. Asks again while other processes write. */
+  ask(name: string, given: readonly unknown[]): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+const createRequests = (path: string, scheduler: SchedulerLike): Requests => {
   const waiting = new Map<number, Waiting>();
-  const state: {
-    lastId: number;
-    queue: Waiting[];
-    directory?: Promise<void>;
-    closed?: Promise<void>;
-    hasEnded: boolean;
-  } = { lastId: 0, queue: [], hasEnded: false };
+  let lastId = 0;
+  let queue: Waiting[] = [];
 
   const thread = createThread(path, {
     onAnswers: (answers) => answers.forEach(settle),
     onEnd: (reason) => {
-      for (const { reject } of take()) reject(threadLost(path, reason));
+      const lost = [...waiting.values()];
+      waiting.clear();
+      for (const { reject } of lost) reject(threadLost(path, reason));
     },
   });
-  const take = (): readonly Waiting[] => {
-    const all = [...waiting.values()];
-    waiting.clear();
-    return all;
-  };
   const settle = (answer: Answer): void => {
     const request = waiting.get(answer.id);
     if (request === undefined) return;
@@ -72,15 +101,15 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
   };
   /** The requests of one turn of the event loop are one message. */
   const post = (request: Waiting): void => {
-    state.queue.push(request);
-    if (state.queue.length === 1) setImmediate(flush);
+    queue.push(request);
+    if (queue.length === 1) setImmediate(flush);
   };
   const flush = (): void => {
-    const { queue } = state;
-    state.queue = [];
-    if (isSent(queue)) return;
+    const posted = queue;
+    queue = [];
+    if (isSent(posted)) return;
     // One request must not fail the others.
-    for (const request of queue) {
+    for (const request of posted) {
       if (!isSent([request])) request.reject(sqliteError(path, { type: 'notPlain' }));
     }
   };
@@ -94,43 +123,25 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
     for (const request of requests) waiting.set(request.id, request);
     return true;
   };
-  const ask = async (name: string, given: readonly unknown[]): Promise<unknown> => {
-    state.directory ??= makeOwnDirectory(dirname(path)).catch((error: unknown) => {
-      delete state.directory;
-      throw toStoreError(dirname(path))(error);
-    });
-    await state.directory;
-    const since = scheduler.now();
-    return new Promise((resolve, reject) => {
-      post({ id: (state.lastId += 1), name, given, since, resolve, reject, tries: 0 });
-    });
-  };
-  const end = async (): Promise<void> => {
-    // Leases are released when what holds them has ended, which may come last, and begins after this.
-    await new Promise((resolve) => setImmediate(resolve));
-    await pending.settled();
-    state.hasEnded = true;
-    await thread.end();
-  };
   return {
-    run: async (name, ...given) => {
-      if (state.hasEnded) throw closed();
-      const result = await pending.track(() => ask(name, given));
-      if (!isResult(name, result)) throw new TypeError('unreachable');
-      return result;
-    },
-    close: () => {
-      state.closed ??= end();
-      return state.closed;
-    },
+    ask: (name, given) =>
+      new Promise((resolve, reject) => {
+        const since = scheduler.now();
+        post({ id: (lastId += 1), name, given, since, resolve, reject, tries: 0 });
+      }),
+    end: () => thread.end(),
   };
 };
 
 /** Makes the directory, and marks it as that of a store if it did not exist. */
 const makeOwnDirectory = async (directory: string): Promise<void> => {
-  const exists = existsSync(directory);
-  await makeDirectory(directory);
-  if (!exists) markDirectory(directory);
+  try {
+    const exists = existsSync(directory);
+    await makeDirectory(directory);
+    if (!exists) markDirectory(directory);
+  } catch (error) {
+    throw toStoreError(directory)(error);
+  }
 };
 
 /**

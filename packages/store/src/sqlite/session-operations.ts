@@ -1,5 +1,6 @@
 import type { CheckedSessionQuery, SessionSummary } from '@millrace/core/sessions';
 import type { LoadedSession } from '../sessions/appended-session.js';
+import { summaryIn } from '../sql/session-rows.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';
 import { storedName } from '../stored-name.js';
 import type { Database } from './database.js';
@@ -218,11 +219,7 @@ const find = (
     ...values,
     limit,
   );
-  return rows.map((row) => ({
-    id: textIn(row, 'id'),
-    ...(row['title'] !== null && { title: textIn(row, 'title') }),
-    savedAt: numberIn(row, 'saved_at'),
-  }));
+  return rows.map(summaryIn);
 };
 
 /** The number of characters of an id that are indexed. */

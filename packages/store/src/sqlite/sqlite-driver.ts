@@ -48,17 +48,40 @@ export const sqliteCode = (error: unknown): number | undefined => {
   return typeof code === 'number' ? code : undefined;
 };
 
+/** The class of databases of a driver, whose statements take values as `Given`. */
+type DatabaseClass<Given extends readonly unknown[]> = new (path: string) => {
+  exec(sql: string): void;
+  prepare(sql: string): {
+    all(...values: Given): readonly SqlRow[];
+    run(...values: Given): { readonly changes: number };
+  };
+  close(): void;
+};
+
+const driverOf = <Given extends readonly unknown[]>(
+  DatabaseOf: DatabaseClass<Given>,
+  given: (values: readonly SqlValue[]) => Given,
+): SqliteDriver => ({
+  open: (path) => {
+    const database = new DatabaseOf(path);
+    return {
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+      prepare: (sql) => {
+        const statement = database.prepare(sql);
+        return {
+          all: (values) => statement.all(...given(values)),
+          run: (values) => statement.run(...given(values)).changes,
+        };
+      },
+    };
+  },
+});
+
 // ---------------------------------------------------------------- node:sqlite, https://nodejs.org/api/sqlite.html
 
 interface NodeSqlite {
-  readonly DatabaseSync: new (path: string) => {
-    exec(sql: string): void;
-    prepare(sql: string): {
-      all(...values: readonly SqlValue[]): readonly SqlRow[];
-      run(...values: readonly SqlValue[]): { readonly changes: number };
-    };
-    close(): void;
-  };
+  readonly DatabaseSync: DatabaseClass<readonly SqlValue[]>;
 }
 
 /** Exists without a flag since Node 22.13; the function that gets it, since 22.3 and 20.16. */
@@ -70,22 +93,7 @@ const builtInDriver = (): SqliteDriver | undefined => {
       : undefined,
   );
   if (!isNodeSqlite(found)) return undefined;
-  return {
-    open: (path) => {
-      const database = new found.DatabaseSync(path);
-      return {
-        exec: (sql) => database.exec(sql),
-        close: () => database.close(),
-        prepare: (sql) => {
-          const statement = database.prepare(sql);
-          return {
-            all: (values) => statement.all(...values),
-            run: (values) => statement.run(...values).changes,
-          };
-        },
-      };
-    },
-  };
+  return driverOf(found.DatabaseSync, (values) => values);
 };
 
 const isNodeSqlite = (value: unknown): value is NodeSqlite =>
@@ -109,35 +117,13 @@ const withoutWarning = <T>(load: () => T): T => {
 // ---------------------------------------------------------------- libsql, https://github.com/tursodatabase/libsql-js
 
 interface Libsql {
-  readonly default: new (path: string) => {
-    exec(sql: string): void;
-    prepare(sql: string): {
-      all(values: readonly SqlValue[]): readonly SqlRow[];
-      run(values: readonly SqlValue[]): { readonly changes: number };
-    };
-    close(): void;
-  };
+  readonly default: DatabaseClass<readonly [readonly SqlValue[]]>;
 }
 
 const libsqlDriver = async (): Promise<SqliteDriver | undefined> => {
   const found = await importLibsql();
   if (!isLibsql(found)) return undefined;
-  return {
-    open: (path) => {
-      const database = new found.default(path);
-      return {
-        exec: (sql) => database.exec(sql),
-        close: () => database.close(),
-        prepare: (sql) => {
-          const statement = database.prepare(sql);
-          return {
-            all: (values) => statement.all(values),
-            run: (values) => statement.run(values).changes,
-          };
-        },
-      };
-    },
-  };
+  return driverOf(found.default, (values): readonly [readonly SqlValue[]] => [values]);
 };
 
 const isLibsql = (value: unknown): value is Libsql => fieldOf(value, 'default') !== undefined;

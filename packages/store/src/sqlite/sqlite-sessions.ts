@@ -12,7 +12,7 @@ import { isRecord } from '@millrace/core/values';
 import { defer, from, map, type SchedulerLike } from 'rxjs';
 import { searchTextIn, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { toSqlText } from '../sql/text.js';
-import { checkId, storedName } from '../stored-name.js';
+import { sessionKey } from '../stored-name.js';
 import type { SqliteEngine } from './engine.js';
 import type { AppendedSession, SaveOutcome, WholeSession } from './session-operations.js';
 
@@ -26,13 +26,13 @@ export const sqliteSessions = (
     expected: number | undefined,
     work: (key: string) => Promise<SaveOutcome>,
   ): Promise<number> => {
-    const outcome = await work(keyOf(sessionId));
+    const outcome = await work(sessionKey(sessionId));
     if ('version' in outcome) return outcome.version;
     throw sessionConflict(sessionId, expected, outcome.found ?? undefined);
   };
   return {
     load$: (sessionId) =>
-      defer(() => from(engine.run('loadSession', keyOf(sessionId)))).pipe(
+      defer(() => from(engine.run('loadSession', sessionKey(sessionId)))).pipe(
         map((loaded) => loaded && sessionOf(loaded, () => damaged(sessionId))),
       ),
     // States are serialized now: they may change while the database opens.
@@ -55,13 +55,8 @@ export const sqliteSessions = (
         );
       }),
     find$: (query) => defer(() => from(engine.run('findSessions', checkSessionQuery(query)))),
-    remove$: (sessionId) => defer(() => from(engine.run('removeSession', keyOf(sessionId)))),
+    remove$: (sessionId) => defer(() => from(engine.run('removeSession', sessionKey(sessionId)))),
   };
-};
-
-const keyOf = (sessionId: string): string => {
-  checkId('A session', sessionId, 'invalidRequest');
-  return storedName(sessionId);
 };
 
 const wholeSession = (

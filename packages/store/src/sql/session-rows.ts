@@ -1,0 +1,9 @@
+import type { SessionSummary } from '@millrace/core/sessions';
+import type { Row } from './sql.js';
+import { numberIn, textIn } from './text.js';
+
+export const summaryIn = (row: Row): SessionSummary => ({
+  id: textIn(row, 'id'),
+  ...(row['title'] !== null && { title: textIn(row, 'title') }),
+  savedAt: numberIn(row, 'saved_at'),
+});
