@@ -2,17 +2,20 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CallEntry, type ClaimedCall, openEntry } from './call-entry.js';
-import { type EndedCall, endedCalls, writeEnded } from './ended-calls.js';
-import { tryLock } from './file-lock.js';
-import { errorCode, ifMissing, storedDirectories } from './file-system.js';
+import { endedCalls } from './ended-calls.js';
+import { ifMissing, storedDirectories } from './file-system.js';
 import { inParallel } from './in-parallel.js';
-import type { LaterSegments } from './later-segments.js';
 import type { FoundCall, NamedCall } from './list-calls.js';
+import {
+  type CallReading,
+  createCorrections,
+  indexBuilder,
+  type IndexCorrections,
+  type IndexEntries,
+} from './maintain-index.js';
 import { makeDirectory, makeUnsynced, syncDirectories } from './make-directory.js';
-import { wholeMs } from '../whole-ms.js';
-import { endedAt, readEndsIfIntact, writtenAt } from './read-ends.js';
+import { writtenAt } from './read-ends.js';
 import { sessionsName } from './session-index.js';
-import type { Staging } from './staging.js';
 import { unfinishedCalls } from './unfinished-calls.js';
 
 /**
@@ -34,8 +37,7 @@ export interface CallIndex {
   readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
   /** Deletes the entries of calls that are removed. Needs their locks. */
   forget(calls: readonly RemovedEntry[]): Promise<void>;
-  /** Runs work on a call that is not open; otherwise does nothing. */
-  whileClosed(name: string, work: () => Promise<void>): Promise<void>;
+  readonly whileClosed: IndexCorrections['whileClosed'];
 }
 
 export interface RemovedEntry {
@@ -43,115 +45,11 @@ export interface RemovedEntry {
   readonly endedAt: number | undefined;
 }
 
-/** The parts that an index needs to read calls and to lock them. */
-export interface CallReading {
-  readonly staging: Staging;
-  readonly laterSegments: LaterSegments;
-  readonly leaseMs: number;
-}
-
 export const createCallIndex = (root: string, reading: CallReading): CallIndex => {
-  const { staging, laterSegments, leaseMs } = reading;
-  const ended = endedCalls(root);
-  const unfinished = unfinishedCalls(root);
-  const pathOf = (name: string): string => join(root, name);
-  const isGone = (name: string): boolean => !existsSync(pathOf(name));
-  const endOf = async (name: string): Promise<number | undefined> => {
-    const ends = await readEndsIfIntact(pathOf(name), laterSegments);
-    return ends && endedAt(ends.callId, ends.last);
-  };
-
-  const fill = async (made: string): Promise<void> => {
-    const known = new Set(await unfinished.names());
-    const names = (await storedDirectories(root)).filter((name) => !known.has(name));
-    const found = await inParallel(names, async (name): Promise<readonly EndedCall[]> => {
-      const end = await endOf(name);
-      if (end !== undefined) return [{ name, endedAt: end }];
-      await unfinished.add(name);
-      return [];
-    });
-    await makeDirectory(unfinished.directory);
-    await unfinished.sync();
-    await writeEnded(made, found.flat());
-  };
-  let building: Promise<unknown> | undefined;
-  /** Resolves to whether there is an index: on a disk that is read-only, it may be missing. */
-  const isBuilt = async (): Promise<boolean> => {
-    if (ended.exists() && existsSync(unfinished.directory)) return true;
-    if (!existsSync(root)) return false;
-    building ??= staging
-      .create(ended.directory, fill)
-      .then(() => syncDirectories(root))
-      .finally(() => (building = undefined));
-    try {
-      await building;
-      return true;
-    } catch (error) {
-      if (['EROFS', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) return false;
-      throw error;
-    }
-  };
-
-  const whileClosed = async (name: string, work: () => Promise<void>): Promise<void> => {
-    const onLost = (): void => undefined;
-    const tried = await tryLock(`${pathOf(name)}.lock`, staging, { leaseMs, onLost });
-    if (!('lease' in tried)) return;
-    await work().finally(() => tried.lease.release());
-  };
-  const ensureEnded = async (call: EndedCall): Promise<void> => {
-    if (await ended.has(call)) return;
-    const added = await ended.add(call);
-    if (added !== undefined) await ended.sync(added);
-  };
-  const ensure = (name: string, end: number | undefined): Promise<void> =>
-    end === undefined ? unfinished.add(name) : ensureEnded({ name, endedAt: end });
-  const correctUnfinished = (name: string): Promise<void> =>
-    whileClosed(name, async () => {
-      if (isGone(name)) return unfinished.remove(name);
-      const end = await endOf(name);
-      if (end === undefined || !ended.exists()) return;
-      await ensureEnded({ name, endedAt: end });
-      await unfinished.remove(name);
-    });
-  const correctEnded = async (call: EndedCall, found: FoundCall | undefined): Promise<void> => {
-    const { name } = call;
-    if (found === undefined) {
-      if (isGone(name)) await whileClosed(name, () => ended.remove(call));
-      return;
-    }
-    await ensure(name, found.endedAt);
-    // One of a later time may belong to a record that is being written.
-    if (call.endedAt < wholeMs(found.call.updatedAt)) await ended.remove(call);
-  };
-  const correctMissing = async (name: string, found: FoundCall | undefined): Promise<void> => {
-    if (found?.isDamaged === false) await ensure(name, found.endedAt);
-    // Removes a lock that a crash has left.
-    if (found === undefined && isGone(name)) await whileClosed(name, () => Promise.resolve());
-  };
-  const correct = async (named: NamedCall, found: FoundCall | undefined): Promise<void> => {
-    const { name, from: source, endedAt: time = 0 } = named;
-    if (source === 'ended') await correctEnded({ name, endedAt: time }, found);
-    if (source === 'missing') await correctMissing(name, found);
-    const isIdle = found === undefined ? isGone(name) : !found.call.isOpen;
-    if (source === 'unfinished' && isIdle) await correctUnfinished(name);
-  };
-
-  async function* byIndex(until: number): AsyncGenerator<NamedCall> {
-    const open = await byTime(root, await unfinished.names(), 'unfinished');
-    const isOpen = new Set(open.map(({ name }) => name));
-    const seen = new Set(isOpen);
-    let next = 0;
-    for await (const calls of ended.until(until)) {
-      for (const call of calls) {
-        for (; (open[next]?.at ?? -1) > call.endedAt; next += 1) yield* open.slice(next, next + 1);
-        if (!isOpen.has(call.name)) yield { ...call, from: 'ended' };
-        seen.add(call.name);
-      }
-    }
-    yield* open.slice(next);
-    if (until === Infinity) yield* missing(root, seen);
-  }
-
+  const entries = { ended: endedCalls(root), unfinished: unfinishedCalls(root) };
+  const { ended, unfinished } = entries;
+  const isBuilt = indexBuilder(root, entries, reading);
+  const { whileClosed, correct } = createCorrections(root, entries, reading);
   return {
     prepare: async () => {
       if (existsSync(root)) return;
@@ -162,7 +60,7 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
     },
     open: (call) => openEntry(unfinished, ended, call),
     calls: async function* (until) {
-      if (await isBuilt()) yield* byIndex(until);
+      if (await isBuilt()) yield* byIndex(root, entries, until);
       else yield* await byTime(root, await storedDirectories(root), 'missing');
     },
     unfinished: async () => {
@@ -170,12 +68,7 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
       return (await names).map((name) => ({ name, from: 'unfinished' }));
     },
     isShown: async (named, found) => {
-      const isRight =
-        named.from === 'session' ||
-        (found !== undefined &&
-          (named.from === 'ended'
-            ? found.isDamaged || found.endedAt === named.endedAt
-            : named.from === 'unfinished' && found.endedAt === undefined));
+      const isRight = isEntryOf(named, found);
       // An index on a disk that is read-only stays as it is.
       if (!isRight) await correct(named, found).catch(() => undefined);
       return found !== undefined && (isRight || named.from !== 'ended');
@@ -194,6 +87,38 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
     whileClosed,
   };
 };
+
+/** Whether the entry that names a call is the one that it should have. */
+const isEntryOf = (
+  { from: source, endedAt: end }: NamedCall,
+  found: FoundCall | undefined,
+): boolean => {
+  if (source === 'session') return true;
+  if (found === undefined) return false;
+  if (source === 'ended') return found.isDamaged || found.endedAt === end;
+  return source === 'unfinished' && found.endedAt === undefined;
+};
+
+/** The calls that were last written until then, the latest first. */
+async function* byIndex(
+  root: string,
+  { ended, unfinished }: IndexEntries,
+  until: number,
+): AsyncGenerator<NamedCall> {
+  const open = await byTime(root, await unfinished.names(), 'unfinished');
+  const isOpen = new Set(open.map(({ name }) => name));
+  const seen = new Set(isOpen);
+  let next = 0;
+  for await (const calls of ended.until(until)) {
+    for (const call of calls) {
+      for (; (open[next]?.at ?? -1) > call.endedAt; next += 1) yield* open.slice(next, next + 1);
+      if (!isOpen.has(call.name)) yield { ...call, from: 'ended' };
+      seen.add(call.name);
+    }
+  }
+  yield* open.slice(next);
+  if (until === Infinity) yield* missing(root, seen);
+}
 
 type DatedName = NamedCall & { readonly at: number };
 

@@ -38,38 +38,10 @@ const mostUses = 100;
 
 export const endedCalls = (root: string): EndedCalls => {
   const directory = join(root, '.ended');
-  let buckets: readonly number[] = [];
-  let uses = mostUses;
-  const counts = new Map<number, number>();
-  const look = async (): Promise<void> => {
-    const found = await bucketsIn(directory);
-    // Another process may not have synced a directory yet that it has created.
-    if (found.some((bucket) => !buckets.includes(bucket))) await syncDirectories(directory);
-    buckets = found;
-    uses = 0;
-    counts.clear();
-  };
-  /** The directory for a time: the last one that begins before, or a new one if that is full. */
-  const bucketFor = async (time: number): Promise<number> => {
-    if (uses >= mostUses) await look();
-    uses += 1;
-    const bucket = buckets.findLast((from) => from <= time);
-    if (bucket !== undefined) {
-      const count = counts.get(bucket) ?? (await readNames(join(directory, nameOf(bucket)))).length;
-      counts.set(bucket, count + 1);
-      if (count < mostEntries || bucket === time) return bucket;
-    }
-    await mkdir(join(directory, nameOf(time)), { mode: 0o700 }).catch((error: unknown) => {
-      if (!alreadyExists(error)) throw error;
-    });
-    await syncDirectories(directory);
-    buckets = [...new Set([...buckets, time])].sort((a, b) => a - b);
-    return time;
-  };
+  const buckets = createBuckets(directory);
   const add = async (call: EndedCall, tries = 3): Promise<string | undefined> => {
     try {
-      const bucket = await bucketFor(call.endedAt);
-      const path = join(directory, nameOf(bucket));
+      const path = join(directory, nameOf(await buckets.forTime(call.endedAt)));
       await writeFile(join(path, entryName(call)), '', { mode: 0o600 });
       return path;
     } catch (error) {
@@ -77,7 +49,7 @@ export const endedCalls = (root: string): EndedCalls => {
       if (!existsSync(directory)) return undefined;
       if (tries === 0) throw error;
       // Another process has removed the directory when it became empty.
-      await look();
+      await buckets.look();
       return add(call, tries - 1);
     }
   };
@@ -115,6 +87,48 @@ export const endedCalls = (root: string): EndedCalls => {
       }
       // Fails if the directory has other entries.
       for (const path of touched) await rmdir(path).catch(() => undefined);
+    },
+  };
+};
+
+/** The directories of the index, as this process knows them. */
+interface Buckets {
+  /** The directory for a time: the last one that begins before, or a new one if that is full. */
+  forTime(time: number): Promise<number>;
+  /** Finds out which directories there are. */
+  look(): Promise<void>;
+}
+
+const createBuckets = (directory: string): Buckets => {
+  let buckets: readonly number[] = [];
+  let uses = mostUses;
+  const counts = new Map<number, number>();
+  const look = async (): Promise<void> => {
+    const found = await bucketsIn(directory);
+    // Another process may not have synced a directory yet that it has created.
+    if (found.some((bucket) => !buckets.includes(bucket))) await syncDirectories(directory);
+    buckets = found;
+    uses = 0;
+    counts.clear();
+  };
+  return {
+    look,
+    forTime: async (time) => {
+      if (uses >= mostUses) await look();
+      uses += 1;
+      const bucket = buckets.findLast((from) => from <= time);
+      if (bucket !== undefined) {
+        const count =
+          counts.get(bucket) ?? (await readNames(join(directory, nameOf(bucket)))).length;
+        counts.set(bucket, count + 1);
+        if (count < mostEntries || bucket === time) return bucket;
+      }
+      await mkdir(join(directory, nameOf(time)), { mode: 0o700 }).catch((error: unknown) => {
+        if (!alreadyExists(error)) throw error;
+      });
+      await syncDirectories(directory);
+      buckets = [...new Set([...buckets, time])].sort((a, b) => a - b);
+      return time;
     },
   };
 };

@@ -30,20 +30,32 @@ export const countedSegments = (segments: readonly Segment[]): readonly Segment[
   return counted;
 };
 
+/** The segments after a number, in order. Those that are being created are missing. */
+export const segmentsAfter = async (directory: string, than: number): Promise<FoundSegments> => {
+  const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
+  const segments: Segment[] = [];
+  // Sequentially, to stay below the limit of open files.
+  for (const number of numbers) {
+    const segment = await readSegment(directory, number);
+    if (segment !== undefined) segments.push(segment);
+  }
+  const newest = numbers.at(-1);
+  return { segments, newest, isWhole: segments.at(-1)?.number === newest };
+};
+
+interface FoundSegments {
+  readonly segments: readonly Segment[];
+  readonly newest: number | undefined;
+  /** Whether the newest one is among them. */
+  readonly isWhole: boolean;
+}
+
 export const laterSegmentsOn =
   (scheduler: SchedulerLike): LaterSegments =>
   async (directory, than, patienceMs = 1_000) => {
     for (let tries = 0; ; tries += 1) {
-      const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
-      const segments: Segment[] = [];
-      // Sequentially, to stay below the limit of open files.
-      for (const number of numbers) {
-        const segment = await readSegment(directory, number);
-        if (segment !== undefined) segments.push(segment);
-      }
-      const newest = numbers.at(-1);
-      const isWhole = newest === undefined || segments.at(-1)?.number === newest;
-      const isOver = isWhole || tries * pollMs >= patienceMs;
+      const { segments, newest, isWhole } = await segmentsAfter(directory, than);
+      const isOver = isWhole || newest === undefined || tries * pollMs >= patienceMs;
       if (isOver || !(await isFresh(segmentPath(directory, newest), 2 * patienceMs))) {
         return countedSegments(segments);
       }

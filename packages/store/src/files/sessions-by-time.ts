@@ -26,34 +26,9 @@ interface Entry {
   readonly micros: number;
 }
 
-export const sessionsByTime = ({ root, check }: Part): SessionsByTime => {
-  const directory = join(root, '.by-time');
-  const pathOf = ({ name, micros }: Entry): string =>
-    join(directory, `${String(micros).padStart(digits, '0')}.${name}`);
-  const add = async (entry: Entry): Promise<void> => {
-    check();
-    await makeUnsynced(directory);
-    await writeFile(pathOf(entry), '', { mode: 0o600 });
-  };
-  const remove = (entry: Entry): Promise<void> => ifMissing(unlink(pathOf(entry)), undefined);
-  /** An index on a disk that is read-only stays as it is. */
-  const tryTo = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
-
-  const readEntries = async (): Promise<readonly Entry[]> => {
-    // The sessions first: one that is saved meanwhile has an entry already.
-    const names = await storedDirectories(root);
-    const entries = (await readNames(directory)).flatMap(entryOf);
-    const known = new Set(entries.map(({ name }) => name));
-    const added: Entry[] = [];
-    for (const name of names) {
-      if (known.has(name)) continue;
-      const micros = await timeOf(join(root, name));
-      if (micros === undefined) continue;
-      added.push({ name, micros });
-      await tryTo(add({ name, micros }));
-    }
-    return [...entries, ...added];
-  };
+export const sessionsByTime = (part: Part): SessionsByTime => {
+  const { root } = part;
+  const { directory, add, remove, all } = createEntries(part);
   /** Whether an entry is that of the current state. If none is, adds it to `missing`. */
   const isCurrent = async (
     entry: Entry,
@@ -93,7 +68,43 @@ export const sessionsByTime = ({ root, check }: Part): SessionsByTime => {
     directory,
     add: (name, micros) => add({ name, micros }),
     remove: (name, micros) => remove({ name, micros }),
-    find: async (query, read) => find(query, read, await readEntries()),
+    find: async (query, read) => find(query, read, await all()),
+  };
+};
+
+/** An index on a disk that is read-only stays as it is. */
+const tryTo = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
+
+/** The files of the index. */
+const createEntries = ({ root, check }: Part) => {
+  const directory = join(root, '.by-time');
+  const pathOf = ({ name, micros }: Entry): string =>
+    join(directory, `${String(micros).padStart(digits, '0')}.${name}`);
+  const add = async (entry: Entry): Promise<void> => {
+    check();
+    await makeUnsynced(directory);
+    await writeFile(pathOf(entry), '', { mode: 0o600 });
+  };
+  return {
+    directory,
+    add,
+    remove: (entry: Entry): Promise<void> => ifMissing(unlink(pathOf(entry)), undefined),
+    /** The entries of all sessions. Adds those that are missing. */
+    all: async (): Promise<readonly Entry[]> => {
+      // The sessions first: one that is saved meanwhile has an entry already.
+      const names = await storedDirectories(root);
+      const entries = (await readNames(directory)).flatMap(entryOf);
+      const known = new Set(entries.map(({ name }) => name));
+      const added: Entry[] = [];
+      for (const name of names) {
+        if (known.has(name)) continue;
+        const micros = await timeOf(join(root, name));
+        if (micros === undefined) continue;
+        added.push({ name, micros });
+        await tryTo(add({ name, micros }));
+      }
+      return [...entries, ...added];
+    },
   };
 };
 
