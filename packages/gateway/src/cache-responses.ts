@@ -1,5 +1,6 @@
 import {
   type CallInfo,
+  type Context,
   type Embedder,
   type EventOf,
   type Layer,
@@ -116,78 +117,18 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
   checkOptions('cacheResponses()', options, rules);
   const { store = inProcessResponses(), when = isCacheable, scope, meaning } = options;
   checkMeaning(meaning, store);
-  const { ttlMs, lookupMs } = { ...defaults, ...defined(options) };
+  const cache = { ...defaults, ...defined(options), store };
   const flights = createSingleFlight<Item>();
-
-  const lookup = (request: Keyed, context: ModelContext): Lookup => ({
-    store,
-    lookupMs,
-    context,
-    ...request,
-    ...(meaning === undefined ? {} : { meaning }),
-  });
-  const ask$ = (
-    model: Model,
-    request: Keyed,
-    context: ModelContext,
-    question: SimilarQuestion | undefined,
-  ): Observable<Item> =>
-    defer(() => {
-      const draft = createResponseDraft();
-      const items$ = model.stream$(request.request, context).pipe(
-        tap(draft.add),
-        map((chunk): Item => ({ chunk, usage: draft.usage() })),
-      );
-      const stored$ = defer(() => {
-        const chunks = draft.chunks();
-        if (chunks === undefined) return EMPTY;
-        const storedAt = context.scheduler.now();
-        const times = { storedAt, expiresAt: storedAt + ttlMs };
-        const response: CachedResponse = {
-          chunks,
-          usage: draft.usage(),
-          ...times,
-          ...(question !== undefined && { question }),
-        };
-        return store.set$(request.key, response).pipe(ignoreElements());
-      }).pipe(orWarn('store an answer', EMPTY, lookupMs, context));
-      return concat(items$, stored$);
-    });
-  const answer$ = (model: Model, request: Keyed, context: ModelContext): Observable<Item> =>
-    request.isAgain
-      ? ask$(model, request, context, undefined)
-      : found$(lookup(request, context)).pipe(
-          mergeMap(({ hit, question }) =>
-            hit === undefined
-              ? ask$(model, request, context, question)
-              : from([{ hit }, ...hit.response.chunks.map((chunk): Item => ({ chunk }))]),
-          ),
-        );
-
   return {
     name: 'cacheResponses',
     info: { observes: true },
-    model: (context) => {
-      const { info: call, hooks } = context;
+    model: ({ info: call, hooks }) => {
       const owner = scope === undefined ? userScope(call) : scope(call);
       let isReported = false;
       const warn = (): void => {
         if (isReported || scope !== undefined) return;
         isReported = true;
         hooks.report(hooks.iteration(), { type: 'warning', message: missingUser });
-      };
-      const read = (item: Item, pays: () => boolean, now: () => number): readonly ModelChunk[] => {
-        const report = (hit: Origin, saved: Usage, ageMs: number): void =>
-          hooks.report(hooks.iteration(), { type: 'cacheHit', ...hit, saved, ageMs });
-        if ('hit' in item) {
-          const { response, ...hit } = item.hit;
-          report(hit, response.usage, now() - response.storedAt);
-          return [];
-        }
-        const { chunk, usage } = item;
-        if (usage === undefined || pays()) return [chunk];
-        if (chunk.type === 'finish') report({ by: 'shared' }, usage, 0);
-        return chunk.type === 'usage' ? [] : [chunk];
       };
       return (next) =>
         around(next, (request, own) =>
@@ -202,14 +143,73 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
             return flights.join$(
               flightKey(keyed, own),
               own,
-              (shared) => answer$(next, keyed, shared),
-              (item, pays) => read(item, pays, () => own.scheduler.now()),
+              (context) => answer$(next, { ...cache, ...keyed, context }),
+              (item, pays) => readItem(item, pays, own.scheduler.now(), hooks),
             );
           }),
         );
     },
   };
 };
+
+/** Reports where an answer comes from, and returns the chunks that the caller gets. */
+const readItem = (
+  item: Item,
+  pays: () => boolean,
+  now: number,
+  hooks: Context['hooks'],
+): readonly ModelChunk[] => {
+  const report = (hit: Origin, saved: Usage, ageMs: number): void =>
+    hooks.report(hooks.iteration(), { type: 'cacheHit', ...hit, saved, ageMs });
+  if ('hit' in item) {
+    const { response, ...hit } = item.hit;
+    report(hit, response.usage, now - response.storedAt);
+    return [];
+  }
+  const { chunk, usage } = item;
+  if (usage === undefined || pays()) return [chunk];
+  if (chunk.type === 'finish') report({ by: 'shared' }, usage, 0);
+  return chunk.type === 'usage' ? [] : [chunk];
+};
+
+const answer$ = (model: Model, lookup: Lookup): Observable<Item> =>
+  lookup.isAgain
+    ? ask$(model, lookup, undefined)
+    : found$(lookup).pipe(
+        mergeMap(({ hit, question }) =>
+          hit === undefined
+            ? ask$(model, lookup, question)
+            : from([{ hit }, ...hit.response.chunks.map((chunk): Item => ({ chunk }))]),
+        ),
+      );
+
+/** Asks the model, and stores its answer if it is complete. */
+const ask$ = (
+  model: Model,
+  { key, request, store, ttlMs, lookupMs, context }: Lookup,
+  question: SimilarQuestion | undefined,
+): Observable<Item> =>
+  defer(() => {
+    const draft = createResponseDraft();
+    const items$ = model.stream$(request, context).pipe(
+      tap(draft.add),
+      map((chunk): Item => ({ chunk, usage: draft.usage() })),
+    );
+    const stored$ = defer(() => {
+      const chunks = draft.chunks();
+      if (chunks === undefined) return EMPTY;
+      const storedAt = context.scheduler.now();
+      const times = { storedAt, expiresAt: storedAt + ttlMs };
+      const response: CachedResponse = {
+        chunks,
+        usage: draft.usage(),
+        ...times,
+        ...(question !== undefined && { question }),
+      };
+      return store.set$(key, response).pipe(ignoreElements());
+    }).pipe(orWarn('store an answer', EMPTY, lookupMs, context));
+    return concat(items$, stored$);
+  });
 
 /** A part of an answer: its origin, or a chunk and, unless it is cached, the usage so far. */
 type Item = { readonly hit: Hit } | { readonly chunk: ModelChunk; readonly usage?: Usage };
@@ -252,6 +252,7 @@ const withOwner = (owner: string, text: string): string => `${owner.length} ${ow
 
 interface Lookup extends Keyed {
   readonly store: ResponseStore;
+  readonly ttlMs: number;
   readonly lookupMs: number;
   readonly context: ModelContext;
   readonly meaning?: MeaningOptions;

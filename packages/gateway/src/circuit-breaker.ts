@@ -1,11 +1,4 @@
-import {
-  isMillraceError,
-  MillraceError,
-  type Model,
-  type ModelChunk,
-  type ModelContext,
-  type ModelRequest,
-} from '@millrace/core';
+import { isMillraceError, MillraceError, type Model, type ModelChunk } from '@millrace/core';
 import {
   checkOptions,
   type Complete,
@@ -14,7 +7,14 @@ import {
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
-import { defer, finalize, type Observable, Subject, tap } from 'rxjs';
+import {
+  defer,
+  finalize,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  Subject,
+  tap,
+} from 'rxjs';
 import { around, hasContent, inTime, isDuration, isModel, isShare } from './model-parts.js';
 
 /** When a circuit opens, and when it closes again. */
@@ -89,79 +89,101 @@ export const circuitBreaker = (options: CircuitBreakerOptions = {}): CircuitBrea
     const retryAt = state === 'open' ? { retryAt: next.until } : {};
     changes$.next({ model, state, ...change, ...retryAt });
   };
-
   const admit = (model: string, now: number): Circuit => {
-    const circuit = circuitOf(model);
-    if (circuit.state === 'closed') return circuit;
-    if (circuit.state === 'open' && now < circuit.until) {
-      throw refused(model, circuit.until - now);
-    }
-    const probing = circuit.state === 'open' ? { ...untried, epoch: {} } : circuit;
-    if (probing.pending + probing.passed >= policy.probes) throw busy(model);
-    const admitted = { ...probing, pending: probing.pending + 1 };
-    turnTo(model, admitted);
-    return admitted;
+    const circuit = admitting(circuitOf(model), model, now, policy);
+    turnTo(model, circuit);
+    return circuit;
   };
   const settle = (model: string, admitted: Circuit, outcome: Outcome, now: number): void => {
     const circuit = circuitOf(model);
     // A request of an earlier state says nothing about this one.
     if (circuit.epoch !== admitted.epoch) return;
-    if (circuit.state === 'closed') {
-      if (outcome === 'cancelled') return;
-      const counts = counted(circuit.counts, outcome === 'failed', now, policy.windowMs);
-      const total = sumOf(counts);
-      if (isTripped(total, policy)) turnTo(model, openUntil(now + policy.openMs), total);
-      else turnTo(model, { ...circuit, counts });
-    } else if (circuit.state === 'halfOpen') {
-      const pending = circuit.pending - 1;
-      const passed = circuit.passed + (outcome === 'passed' ? 1 : 0);
-      if (outcome === 'failed') turnTo(model, openUntil(now + policy.openMs));
-      else if (passed >= policy.probes) turnTo(model, { ...closed, epoch: {} });
-      else turnTo(model, { ...circuit, pending, passed });
-    }
+    turnTo(model, ...settled(circuit, outcome, now, policy));
   };
-
-  const guarded$ = (
-    model: Model,
-    request: ModelRequest,
-    context: ModelContext,
-  ): Observable<ModelChunk> =>
-    defer(() => {
-      const { name } = model;
-      const { scheduler } = context;
-      const admitted = admit(name, scheduler.now());
-      let isSettled = false;
-      const end = (outcome: Outcome): void => {
-        if (isSettled) return;
-        isSettled = true;
-        settle(name, admitted, outcome, scheduler.now());
-      };
-      return defer(() => model.stream$(request, context)).pipe(
-        tap({
-          next: (chunk) => {
-            // A reader that pauses must not keep the circuit half open.
-            const isProof = admitted.state === 'halfOpen' && hasContent(chunk);
-            if (isProof || chunk.type === 'finish') end('passed');
-          },
-          complete: () => end('cancelled'),
-          error: (error: unknown) => end(isFailure(error, policy) ? 'failed' : 'cancelled'),
-        }),
-        // Also if `isFailure` throws: a probe without an end would keep the circuit half open.
-        finalize(() => end('cancelled')),
-      );
-    });
 
   const wrap = (model: Model): Model => {
     const [accepts, what] = isModel;
     if (!accepts(model)) throw new MillraceError('config', `circuitBreaker() wraps ${what}.`);
     const timed = inTime(model);
-    return around(timed, (request, context) => guarded$(timed, request, context));
+    const { name } = timed;
+    return around(timed, (request, context) =>
+      defer(() => {
+        const now = (): number => context.scheduler.now();
+        const admitted = admit(name, now());
+        return defer(() => timed.stream$(request, context)).pipe(
+          // A reader that pauses must not keep the circuit half open.
+          observeOutcome(policy, admitted.state === 'halfOpen', (outcome) =>
+            settle(name, admitted, outcome, now()),
+          ),
+        );
+      }),
+    );
   };
   const stateOf: CircuitBreaker['stateOf'] = ({ name }, now = Date.now()) => {
     const circuit = circuitOf(name);
     return circuit.state === 'open' && now >= circuit.until ? 'halfOpen' : circuit.state;
   };
   return Object.assign(wrap, { changes$: changes$.asObservable(), stateOf });
+};
+
+/** The circuit with one more request. Throws if it lets none through. */
+const admitting = (circuit: Circuit, model: string, now: number, policy: Policy): Circuit => {
+  if (circuit.state === 'closed') return circuit;
+  if (circuit.state === 'open' && now < circuit.until) {
+    throw refused(model, circuit.until - now);
+  }
+  const probing = circuit.state === 'open' ? { ...untried, epoch: {} } : circuit;
+  if (probing.pending + probing.passed >= policy.probes) throw busy(model);
+  return { ...probing, pending: probing.pending + 1 };
+};
+
+/** The circuit after the outcome of one of its requests, and the counts that opened it. */
+const settled = (
+  circuit: Circuit,
+  outcome: Outcome,
+  now: number,
+  policy: Policy,
+): readonly [Circuit, typeof unchanged?] => {
+  if (circuit.state === 'closed' && outcome !== 'cancelled') {
+    const counts = counted(circuit.counts, outcome === 'failed', now, policy.windowMs);
+    const total = sumOf(counts);
+    return isTripped(total, policy)
+      ? [openUntil(now + policy.openMs), total]
+      : [{ ...circuit, counts }];
+  }
+  if (circuit.state === 'halfOpen') {
+    const pending = circuit.pending - 1;
+    const passed = circuit.passed + (outcome === 'passed' ? 1 : 0);
+    if (outcome === 'failed') return [openUntil(now + policy.openMs)];
+    return [passed >= policy.probes ? { ...closed, epoch: {} } : { ...circuit, pending, passed }];
+  }
+  return [circuit];
+};
+
+/** Reports the outcome of a request once: at its finish, or that of a probe at its first content. */
+const observeOutcome = (
+  policy: Policy,
+  isProbe: boolean,
+  settle: (outcome: Outcome) => void,
+): MonoTypeOperatorFunction<ModelChunk> => {
+  let isSettled = false;
+  const end = (outcome: Outcome): void => {
+    if (isSettled) return;
+    isSettled = true;
+    settle(outcome);
+  };
+  return (source) =>
+    source.pipe(
+      tap({
+        next: (chunk) => {
+          if (chunk.type === 'finish' || (isProbe && hasContent(chunk))) end('passed');
+        },
+        complete: () => end('cancelled'),
+        error: (error: unknown) => end(isFailure(error, policy) ? 'failed' : 'cancelled'),
+      }),
+      // Also if `isFailure` throws: a probe without an end would keep the circuit half open.
+      finalize(() => end('cancelled')),
+    );
 };
 
 type Policy = Complete<CircuitBreakerOptions>;

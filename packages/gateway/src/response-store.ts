@@ -81,20 +81,6 @@ export const inProcessResponses = (
     const [oldest] = entries.keys();
     if (entries.size > maxEntries && oldest !== undefined) drop(oldest);
   };
-  const nearest = (
-    { place, vector }: SimilarQuestion,
-    now: number,
-  ): { readonly key: string; readonly found: SimilarResponse } | undefined => {
-    let best: { readonly key: string; readonly found: SimilarResponse } | undefined;
-    for (const key of places.get(place) ?? []) {
-      const response = entries.get(key);
-      if (response?.question === undefined || response.expiresAt <= now) continue;
-      const similarity = cosine(vector, response.question.vector);
-      if (best !== undefined && similarity <= best.found.similarity) continue;
-      best = { key, found: { response, similarity } };
-    }
-    return best;
-  };
   return {
     get$: (key) =>
       defer(() => {
@@ -109,11 +95,35 @@ export const inProcessResponses = (
       }),
     nearest$: (question, now) =>
       defer(() => {
-        const best = nearest(question, now);
+        const keys = places.get(question.place) ?? [];
+        const best = nearestIn(entries, keys, question.vector, now);
         if (best !== undefined) touch(best.key, best.found.response);
         return of(best?.found);
       }),
   };
+};
+
+interface Nearest {
+  readonly key: string;
+  readonly found: SimilarResponse;
+}
+
+/** The most similar of some entries, of those that have not expired. */
+const nearestIn = (
+  entries: ReadonlyMap<string, CachedResponse>,
+  keys: Iterable<string>,
+  vector: readonly number[],
+  now: number,
+): Nearest | undefined => {
+  let best: Nearest | undefined;
+  for (const key of keys) {
+    const response = entries.get(key);
+    if (response?.question === undefined || response.expiresAt <= now) continue;
+    const similarity = cosine(vector, response.question.vector);
+    if (best !== undefined && similarity <= best.found.similarity) continue;
+    best = { key, found: { response, similarity } };
+  }
+  return best;
 };
 
 const rules: Readonly<Record<'maxEntries', Rule>> = { maxEntries: wholeNumber(1) };

@@ -65,6 +65,8 @@ const markerLine = (token: string): string =>
 
 const randomToken = (): string => `q${crypto.randomUUID().replaceAll('-', '').slice(0, 19)}`;
 
+type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
+
 type TextChunk = Extract<ModelChunk, { readonly type: 'text' | 'thinking' }>;
 
 /** Holds text back while it may become the token, and errors once it is. */
@@ -73,8 +75,7 @@ const withoutToken =
   (source) =>
     defer(() => {
       let shown: { readonly type: TextChunk['type']; readonly scan: TokenScan } | undefined;
-      let parts = createToolParts(0, () => false);
-      const args = new Map<string, Arguments>();
+      let isLeaking = createArgumentsScan(token);
       /** The text held back so far, when something else follows it. */
       const flush = (): readonly ModelChunk[] => {
         const held = shown?.scan.end() ?? '';
@@ -82,15 +83,11 @@ const withoutToken =
         shown = undefined;
         return held === '' ? [] : [{ type, text: held }];
       };
-      const scanned = (scan: TokenScan, text: string): string => {
-        const released = scan.push(text);
-        if (released === undefined) throw leak();
-        return released;
-      };
       const passText = (chunk: TextChunk): readonly ModelChunk[] => {
         const before = shown?.type === chunk.type ? [] : flush();
         shown ??= { type: chunk.type, scan: createTokenScan(token) };
-        const released = scanned(shown.scan, chunk.text);
+        const released = shown.scan.push(chunk.text);
+        if (released === undefined) throw leak();
         if (chunk.type === 'text' || chunk.signature === undefined) {
           return released === '' && chunk.text !== ''
             ? before
@@ -106,19 +103,12 @@ const withoutToken =
           case 'text':
           case 'thinking':
             return passText(chunk);
-          case 'toolCall': {
-            const { id } = parts.add(chunk, 1).part;
-            const { scan, rest } = args.get(id) ?? { scan: createTokenScan(token), rest: '' };
-            const json = chunk.json ?? toExactJson(chunk.input ?? '');
-            const read = unescaped(rest + json);
-            scanned(scan, read.text);
-            args.set(id, { scan, rest: read.rest });
+          case 'toolCall':
+            if (isLeaking(chunk)) throw leak();
             return [...flush(), chunk];
-          }
           case 'restart':
             shown = undefined;
-            parts = createToolParts(0, () => false);
-            args.clear();
+            isLeaking = createArgumentsScan(token);
             return [chunk];
           case 'usage':
             return [chunk];
@@ -131,6 +121,19 @@ const withoutToken =
         defer(() => of(...flush())),
       );
     });
+
+/** Returns whether the arguments of a tool call contain the token, as they stream. */
+const createArgumentsScan = (token: string): ((chunk: ToolCallChunk) => boolean) => {
+  const parts = createToolParts(0, () => false);
+  const known = new Map<string, Arguments>();
+  return (chunk) => {
+    const { id } = parts.add(chunk, 1).part;
+    const { scan, rest } = known.get(id) ?? { scan: createTokenScan(token), rest: '' };
+    const read = unescaped(rest + (chunk.json ?? toExactJson(chunk.input ?? '')));
+    known.set(id, { scan, rest: read.rest });
+    return scan.push(read.text) === undefined;
+  };
+};
 
 /** The arguments of a tool call as they stream. */
 interface Arguments {
