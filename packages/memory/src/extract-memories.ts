@@ -128,19 +128,20 @@ export const extractMemories = (options: ExtractMemoriesOptions): MemoryExtracti
         }
         return queue.flush$();
       }),
-    consolidate$: (scope) =>
-      defer(() => {
-        checkOwner('consolidate$()', scope);
-        return extractor.consolidate$(scope);
-      }),
-    history$: (scope) =>
-      defer(() => {
-        checkOwner('history$()', scope);
-        return formerFactsIn$(access, scope);
-      }),
+    consolidate$: ofOwner('consolidate$()', extractor.consolidate$),
+    history$: ofOwner('history$()', (scope) => formerFactsIn$(access, scope)),
     close: queue.close,
   };
 };
+
+/** Checks the scope before the work. */
+const ofOwner =
+  <T>(owner: string, work: (scope: MemoryScope) => Observable<T>) =>
+  (scope: MemoryScope): Observable<T> =>
+    defer(() => {
+      checkOwner(owner, scope);
+      return work(scope);
+    });
 
 const addCost = (a: ExtractionCost, b: ExtractionCost): ExtractionCost => ({
   usage: addUsage(a.usage, b.usage),
@@ -231,13 +232,10 @@ const extractionLayer = (
             defer(() => {
               const scope = scopeOf(context.info);
               checkOwner("extractMemories(): 'scope'", scope);
-              const { callId } = context.info;
               const { messages: sent = call.input } = local(askedMessages);
-              const asked = statementsIn(callId, sent);
-              const messages = turnMessages(asked, reply, secrets);
-              if (!messages.some(({ role }) => role === 'user')) return of(null);
-              const tools = call.toolkit.current.names.slice(0, maxTools);
-              const turn = { ...turnOf(callId, scope, reply, messages), tools };
+              const { names } = call.toolkit.current;
+              const turn = turnOf(context.info.callId, scope, reply, { sent, names, secrets });
+              if (turn === undefined) return of(null);
               const waiting = waitingScope(scope.userId);
               return record$({ ...access, scheduler: context.scheduler }, waiting, [
                 entryOfTurn(turn),
@@ -269,14 +267,27 @@ const statementsIn = (callId: string, messages: readonly Message[]): readonly Me
   return own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
 };
 
+/** The turn that a call leaves; undefined if the user said nothing in it. */
 const turnOf = (
   callId: string,
   { sessionId }: MemoryScope,
-  { createdAt }: Reply,
-  messages: Turn['messages'],
-): Turn => ({
-  callId,
-  ...(sessionId === undefined ? {} : { sessionId }),
-  at: createdAt,
-  messages,
-});
+  reply: Reply,
+  { sent, names, secrets }: TurnParts,
+): Turn | undefined => {
+  const messages = turnMessages(statementsIn(callId, sent), reply, secrets);
+  if (!messages.some(({ role }) => role === 'user')) return undefined;
+  return {
+    callId,
+    ...(sessionId === undefined ? {} : { sessionId }),
+    at: reply.createdAt,
+    messages,
+    tools: names.slice(0, maxTools),
+  };
+};
+
+interface TurnParts {
+  readonly sent: readonly Message[];
+  /** The names of the tools of the call. */
+  readonly names: readonly string[];
+  readonly secrets: readonly RegExp[];
+}

@@ -14,12 +14,10 @@ import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memor
 import { budget, type Price } from '@millrace/core/traffic';
 import {
   catchError,
-  concat,
   concatMap,
   defaultIfEmpty,
   defer,
   from,
-  ignoreElements,
   map,
   type Observable,
   type ObservableInput,
@@ -31,21 +29,7 @@ import {
   toArray,
 } from 'rxjs';
 import { changesBy, type Changes, type Operation } from './changes.js';
-import {
-  type Access,
-  currentFacts,
-  entryOf,
-  type Fact,
-  factsIn$,
-  forget$,
-  formerEntryOf,
-  type FormerFact,
-  formerFactsIn$,
-  formerIdOf,
-  historySession,
-  inTime,
-  record$,
-} from './facts.js';
+import { type Access, type Fact, factsIn$, type FormerFact, inTime } from './facts.js';
 import {
   extractionRequest,
   type FactCandidate,
@@ -57,7 +41,8 @@ import {
   type Refusal,
 } from './operations.js';
 import type { Due } from './queue.js';
-import { entryOfTurn, type Turn, waitingScope, type WaitingTurn, waitingTurns$ } from './turns.js';
+import { type WaitingTurn, waitingTurns$ } from './turns.js';
+import { park$, removeTurns$, stillWaiting$, write$ } from './write-changes.js';
 
 /** Options of `extractMemories`. */
 export interface ExtractMemoriesOptions {
@@ -148,133 +133,29 @@ interface Extractor {
   readonly consolidate$: (scope: MemoryScope) => Observable<ExtractionEvent>;
 }
 
+/** What the extraction of turns needs. */
+interface Extraction {
+  readonly options: ExtractMemoriesOptions;
+  readonly agent: ReturnType<typeof extractionAgent>;
+  readonly access: Access;
+  readonly secrets: readonly RegExp[];
+}
+
 export const createExtractor = (
   options: ExtractMemoriesOptions,
   access: Access,
   secrets: readonly RegExp[],
 ): Extractor => {
-  const { model, use = [], candidates = 20, maxFacts = 200, ttlMs, prices } = options;
-  const { everyTurns = 5, attempts = 3, instructions = '' } = options;
-  const { admit = ({ doubt }) => doubt === undefined } = options;
-  const { scheduler } = access;
-  const agent = createAgent({
-    name: 'extractMemories',
-    model,
-    instructions: [basicInstructions, instructions].join('\n\n').trim(),
-    // A model that hangs must not keep the place of other users.
-    limits: { timeouts: { callMs: requestMs } },
-    use: [...use, output(operationsSchema())],
-  });
-
-  /** The facts that the model may change: all of them if they are few, otherwise those that a search finds. */
-  const related$ = (
-    scope: MemoryScope,
-    facts: readonly Fact[],
-    turns: readonly Turn[],
-  ): Observable<readonly Fact[]> => {
-    if (facts.length <= candidates) return of(facts);
-    const text = turns.flatMap(({ messages }) => messages.map((it) => it.text)).join('\n');
-    const known = new Map(facts.map((fact) => [fact.id, fact]));
-    return access.memory.recall$(scope, { text, limit: 2 * candidates }).pipe(
-      inTime(access),
-      map((found) => found.flatMap(({ id }) => known.get(id) ?? []).slice(0, candidates)),
-    );
-  };
-
-  const ask$ = (
-    scope: MemoryScope,
-    facts: readonly Fact[],
-    turns: readonly WaitingTurn[],
-    meter: Meter,
-  ): Observable<Admitted> =>
-    related$(scope, facts, turns).pipe(
-      concatMap((related) => {
-        const request = extractionRequest('extraction', related, turns);
-        const calls = { use: [meter.layer()], metadata: { userId: scope.userId }, scheduler };
-        return agent.call$([request.input], calls).pipe(
-          concatMap((reply) =>
-            stillWaiting$(access, scope, turns).pipe(
-              concatMap((left) => {
-                const ids = new Set(left.flatMap(({ messages }) => messages.map(({ id }) => id)));
-                const messages = new Map([...request.messages].filter(([, { id }]) => ids.has(id)));
-                const { operations } = outputOf(reply);
-                const shown = { ...request, messages };
-                const reading = readOperations(operations, shown, { secrets, ttlMs });
-                return admitted$(reading, scope, admit);
-              }),
-            ),
-          ),
-        );
-      }),
-    );
-
-  /** Reads the facts again: they may have changed while the model answered. */
-  const apply$ = (scope: MemoryScope, operations: readonly Operation[]): Observable<Changes> =>
-    factsIn$(access, scope).pipe(
-      concatMap((facts) => {
-        const changes = changesBy(facts, operations, { now: scheduler.now(), maxFacts });
-        return write$(access, scope, facts, changes, maxFacts).pipe(map(() => changes));
-      }),
-    );
-
-  const batch$ = (scope: MemoryScope, turns: readonly WaitingTurn[]): Observable<ExtractionEvent> =>
-    defer(() => {
-      const startedAt = scheduler.now();
-      const meter = createMeter(prices);
-      const facts$ = factsIn$(access, scope);
-      const extracted$ = defer(() =>
-        facts$.pipe(
-          concatMap((facts) =>
-            ask$(scope, facts, turns, meter).pipe(
-              concatMap(({ operations, refused }) =>
-                apply$(scope, operations).pipe(map((changes) => ({ changes, refused }))),
-              ),
-            ),
-          ),
-        ),
-      );
-      const about = () => ({
-        scope,
-        turns: turns.length,
-        ...meter.spent(),
-        ms: scheduler.now() - startedAt,
-      });
-      return extracted$.pipe(
-        concatMap((result) => removeTurns$(access, scope, turns).pipe(map(() => result))),
-        retry({
-          count: attempts - 1,
-          delay: (error: unknown, attempt) => {
-            if (!isWorthRetrying(error)) throw error;
-            return timer(retryMs * 2 ** (attempt - 1), scheduler);
-          },
-        }),
-        map(({ changes, refused }) => extractedEvent(changes, refused, about())),
-        catchError((cause: unknown) => {
-          const error = asMillraceError(cause);
-          const isParked = isUnusable(error);
-          const parked$ = isParked ? park$(access, scope, turns) : of(undefined);
-          const failed = { type: 'extractionFailed', error, isParked, ...about() } as const;
-          return parked$.pipe(
-            map(() => failed),
-            catchError(() => of({ ...failed, isParked: false })),
-          );
-        }),
-      );
-    });
-
+  const { everyTurns = 5 } = options;
+  const extraction: Extraction = { options, agent: extractionAgent(options), access, secrets };
   return {
     extract$: ({ userId, withParked }) =>
       waitingTurns$(access, userId).pipe(
-        concatMap((turns) =>
-          from(
-            batchesOf(
-              userId,
-              turns.filter((it) => withParked || it.isParked !== true),
-              everyTurns,
-            ),
-          ),
-        ),
-        concatMap(({ scope, turns }) => batch$(scope, turns)),
+        concatMap((turns) => {
+          const due = turns.filter((it) => withParked || it.isParked !== true);
+          return from(batchesOf(userId, due, everyTurns));
+        }),
+        concatMap((batch) => batch$(extraction, batch)),
         catchError((cause: unknown) =>
           of<ExtractionEvent>({
             type: 'extractionFailed',
@@ -289,16 +170,131 @@ export const createExtractor = (
       ),
     consolidate$: (scope) =>
       defer(() => {
-        const startedAt = scheduler.now();
-        return apply$(scope, []).pipe(
+        const startedAt = access.scheduler.now();
+        return apply$(extraction, scope, []).pipe(
           map((changes) => {
-            const ms = scheduler.now() - startedAt;
+            const ms = access.scheduler.now() - startedAt;
             return extractedEvent(changes, [], { scope, turns: 0, ...nothingSpent, ms });
           }),
         );
       }),
   };
 };
+
+const extractionAgent = ({ model, use = [], instructions = '' }: ExtractMemoriesOptions) =>
+  createAgent({
+    name: 'extractMemories',
+    model,
+    instructions: [basicInstructions, instructions].join('\n\n').trim(),
+    // A model that hangs must not keep the place of other users.
+    limits: { timeouts: { callMs: requestMs } },
+    use: [...use, output(operationsSchema())],
+  });
+
+/** Extracts the turns of a batch, and removes them. */
+const batch$ = (extraction: Extraction, batch: Batch): Observable<ExtractionEvent> =>
+  defer(() => {
+    const { access, options } = extraction;
+    const { scheduler } = access;
+    const { scope, turns } = batch;
+    const startedAt = scheduler.now();
+    const meter = createMeter(options.prices);
+    const about = () => ({
+      scope,
+      turns: turns.length,
+      ...meter.spent(),
+      ms: scheduler.now() - startedAt,
+    });
+    return extracted$(extraction, batch, meter).pipe(
+      concatMap((result) => removeTurns$(access, scope, turns).pipe(map(() => result))),
+      retry({
+        count: (options.attempts ?? 3) - 1,
+        delay: (error: unknown, attempt) => {
+          if (!isWorthRetrying(error)) throw error;
+          return timer(retryMs * 2 ** (attempt - 1), scheduler);
+        },
+      }),
+      map(({ changes, refused }) => extractedEvent(changes, refused, about())),
+      catchError((cause: unknown) => {
+        const error = asMillraceError(cause);
+        const isParked = isUnusable(error);
+        const parked$ = isParked ? park$(access, scope, turns) : of(undefined);
+        const failed = { type: 'extractionFailed', error, isParked, ...about() } as const;
+        return parked$.pipe(
+          map(() => failed),
+          catchError(() => of({ ...failed, isParked: false })),
+        );
+      }),
+    );
+  });
+
+const extracted$ = (
+  extraction: Extraction,
+  batch: Batch,
+  meter: Meter,
+): Observable<{ readonly changes: Changes; readonly refused: readonly Refusal[] }> =>
+  defer(() => factsIn$(extraction.access, batch.scope)).pipe(
+    concatMap((facts) => related$(extraction, batch, facts)),
+    concatMap((related) => ask$(extraction, batch, related, meter)),
+    concatMap(({ operations, refused }) =>
+      apply$(extraction, batch.scope, operations).pipe(map((changes) => ({ changes, refused }))),
+    ),
+  );
+
+/** The facts that the model may change: all of them if they are few, otherwise those that a search finds. */
+const related$ = (
+  { access, options: { candidates = 20 } }: Extraction,
+  { scope, turns }: Batch,
+  facts: readonly Fact[],
+): Observable<readonly Fact[]> => {
+  if (facts.length <= candidates) return of(facts);
+  const text = turns.flatMap(({ messages }) => messages.map((it) => it.text)).join('\n');
+  const known = new Map(facts.map((fact) => [fact.id, fact]));
+  return access.memory.recall$(scope, { text, limit: 2 * candidates }).pipe(
+    inTime(access),
+    map((found) => found.flatMap(({ id }) => known.get(id) ?? []).slice(0, candidates)),
+  );
+};
+
+/** Asks the model which facts the turns change, as far as the program admits it, and the turns still wait. */
+const ask$ = (
+  { agent, access, options, secrets }: Extraction,
+  { scope, turns }: Batch,
+  related: readonly Fact[],
+  meter: Meter,
+): Observable<Admitted> =>
+  defer(() => {
+    const { ttlMs, admit = ({ doubt }) => doubt === undefined } = options;
+    const request = extractionRequest('extraction', related, turns);
+    const metadata = { userId: scope.userId };
+    const calls = { use: [meter.layer()], metadata, scheduler: access.scheduler };
+    return agent.call$([request.input], calls).pipe(
+      concatMap((reply) =>
+        stillWaiting$(access, scope, turns).pipe(
+          concatMap((left) => {
+            const ids = new Set(left.flatMap(({ messages }) => messages.map(({ id }) => id)));
+            const messages = new Map([...request.messages].filter(([, { id }]) => ids.has(id)));
+            const { operations } = outputOf(reply);
+            const shown = { ...request, messages };
+            return admitted$(readOperations(operations, shown, { secrets, ttlMs }), scope, admit);
+          }),
+        ),
+      ),
+    );
+  });
+
+/** Reads the facts again: they may have changed while the model answered. */
+const apply$ = (
+  { access, options: { maxFacts = 200 } }: Extraction,
+  scope: MemoryScope,
+  operations: readonly Operation[],
+): Observable<Changes> =>
+  factsIn$(access, scope).pipe(
+    concatMap((facts) => {
+      const changes = changesBy(facts, operations, { now: access.scheduler.now(), maxFacts });
+      return write$(access, scope, facts, changes, maxFacts).pipe(map(() => changes));
+    }),
+  );
 
 interface Admitted {
   readonly operations: readonly Operation[];
@@ -394,87 +390,3 @@ const batchesOf = (
     }));
   });
 };
-
-/**
- * Writes in an order in which a crash loses nothing and leaves no two values: a replaced fact enters the history and
- * leaves the facts before the new one is recorded, while the turn still waits and makes the same fact again.
- */
-const write$ = (
-  access: Access,
-  scope: MemoryScope,
-  before: readonly Fact[],
-  { current, added, updated, former }: Changes,
-  maxFormer: number,
-): Observable<unknown> => {
-  const history = { userId: scope.userId, sessionId: historySession };
-  const left = new Set(current.map(({ id }) => id));
-  const moved = new Set(former.map(({ id }) => id));
-  const gone = before.map(({ id }) => id).filter((id) => !left.has(id));
-  const replaced = gone.filter((id) => moved.has(id));
-  const forgotten = gone.filter((id) => !moved.has(id));
-  const steps = [
-    record$(
-      access,
-      history,
-      former.map((fact) => formerEntryOf(fact, scope)),
-    ),
-    forget$(access, scope, replaced),
-    forgotten.length === 0 ? of(0) : currentFacts(access).forget$(scope, forgotten),
-    record$(access, scope, [...added, ...updated].map(entryOf)),
-    former.length === 0 ? of(0) : trimHistory$(access, scope, history, maxFormer),
-  ];
-  return concat(...steps.map((step$) => step$.pipe(ignoreElements())), of(undefined));
-};
-
-const trimHistory$ = (
-  access: Access,
-  scope: MemoryScope,
-  history: MemoryScope,
-  max: number,
-): Observable<number> =>
-  formerFactsIn$(access, scope).pipe(
-    concatMap((facts) => forget$(access, history, facts.slice(max).map(formerIdOf))),
-  );
-
-const removeTurns$ = (
-  access: Access,
-  { userId }: MemoryScope,
-  turns: readonly WaitingTurn[],
-): Observable<unknown> =>
-  forget$(
-    access,
-    waitingScope(userId),
-    turns.map(({ entryId }) => entryId),
-  );
-
-/** Marks turns whose extraction has failed for good. Entries never change, so others take their place. */
-const park$ = (
-  access: Access,
-  scope: MemoryScope,
-  turns: readonly WaitingTurn[],
-): Observable<unknown> =>
-  stillWaiting$(access, scope, turns).pipe(
-    concatMap((left) => {
-      const waiting = left.filter(({ isParked }) => isParked !== true);
-      const parked = waiting.map(({ entryId: _, ...turn }) =>
-        entryOfTurn({ ...turn, isParked: true }),
-      );
-      return concat(
-        record$(access, waitingScope(scope.userId), parked).pipe(ignoreElements()),
-        removeTurns$(access, scope, waiting),
-      );
-    }),
-  );
-
-/** Emits those of some turns that still wait: the user or another process may have deleted them meanwhile. */
-const stillWaiting$ = (
-  access: Access,
-  { userId }: MemoryScope,
-  turns: readonly WaitingTurn[],
-): Observable<readonly WaitingTurn[]> =>
-  waitingTurns$(access, userId).pipe(
-    map((waiting) => {
-      const ids = new Set(waiting.map(({ entryId }) => entryId));
-      return turns.filter(({ entryId }) => ids.has(entryId));
-    }),
-  );

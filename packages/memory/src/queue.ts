@@ -57,30 +57,14 @@ export interface Queue<Result> {
  * of users at a time. A user without work takes no memory.
  */
 export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result> => {
-  const { work$, quietMs, everyTurns, concurrency, scheduler } = options;
+  const { work$, concurrency } = options;
   const due$ = new Subject<Due>();
   const flushes$ = new Subject<undefined>();
   const closed$ = new Subject<undefined>();
-  const done$ = new Subject<{ readonly userId: string; readonly count: number }>();
+  const done$ = new Subject<Done>();
   const open$ = new BehaviorSubject(0);
   const semaphore = createSemaphore({ max: concurrency, maxQueue: Number.MAX_SAFE_INTEGER });
 
-  const batches = (user$: Observable<Due>): Observable<readonly Due[]> =>
-    user$.pipe(
-      connect((shared$) =>
-        shared$.pipe(
-          buffer(
-            merge(
-              shared$.pipe(debounceTime(quietMs, scheduler)),
-              // The reply of the call comes first, even if the extraction is synchronous.
-              shared$.pipe(bufferCount(everyTurns), delay(0, scheduler)),
-              flushes$,
-            ),
-          ),
-        ),
-      ),
-      filter((batch) => batch.length > 0),
-    );
   const worked$ = (userId: string, batch: readonly Due[]): Observable<Result> => {
     const withParked = batch.some((due) => due.withParked);
     return concat(
@@ -92,23 +76,11 @@ export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result
       }),
     );
   };
-  /** Emits when a user has no turn that waits or is worked on. */
-  const isIdle$ = (user$: Observable<Due>, userId: string): Observable<unknown> =>
-    merge(
-      user$.pipe(map(() => 1)),
-      done$.pipe(
-        filter((done) => done.userId === userId),
-        map(({ count }) => -count),
-      ),
-    ).pipe(
-      scan((waiting, change) => waiting + change, 0),
-      filter((waiting) => waiting === 0),
-    );
   return {
     results$: due$.pipe(
-      groupBy(({ userId }) => userId, { duration: (user$) => isIdle$(user$, user$.key) }),
+      groupBy(({ userId }) => userId, { duration: (user$) => isIdle$(user$, user$.key, done$) }),
       mergeMap((user$) =>
-        batches(user$).pipe(
+        batches$(user$, flushes$, options).pipe(
           restoreAsyncContext(),
           concatMap((batch) => worked$(user$.key, batch)),
         ),
@@ -130,3 +102,52 @@ export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result
     close: () => closed$.next(undefined),
   };
 };
+
+/** The turns of a user that are due together. */
+const batches$ = (
+  user$: Observable<Due>,
+  flushes$: Observable<unknown>,
+  {
+    quietMs,
+    everyTurns,
+    scheduler,
+  }: Pick<QueueOptions<never>, 'quietMs' | 'everyTurns' | 'scheduler'>,
+): Observable<readonly Due[]> =>
+  user$.pipe(
+    connect((shared$) =>
+      shared$.pipe(
+        buffer(
+          merge(
+            shared$.pipe(debounceTime(quietMs, scheduler)),
+            // The reply of the call comes first, even if the extraction is synchronous.
+            shared$.pipe(bufferCount(everyTurns), delay(0, scheduler)),
+            flushes$,
+          ),
+        ),
+      ),
+    ),
+    filter((batch) => batch.length > 0),
+  );
+
+/** Turns of a user that were worked on. */
+interface Done {
+  readonly userId: string;
+  readonly count: number;
+}
+
+/** Emits when a user has no turn that waits or is worked on. */
+const isIdle$ = (
+  user$: Observable<Due>,
+  userId: string,
+  done$: Observable<Done>,
+): Observable<unknown> =>
+  merge(
+    user$.pipe(map(() => 1)),
+    done$.pipe(
+      filter((done) => done.userId === userId),
+      map(({ count }) => -count),
+    ),
+  ).pipe(
+    scan((waiting, change) => waiting + change, 0),
+    filter((waiting) => waiting === 0),
+  );
