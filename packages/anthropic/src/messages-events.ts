@@ -76,9 +76,7 @@ const restart: ModelChunk = {
 const createAnswer = (toolNameOf: (wireName: string) => string) => {
   const reports = createAnswerReports();
   const blocks = createBlocks(toolNameOf);
-  /** The content of `message_start`, and the number of its blocks that have been read. */
-  let startContent: readonly unknown[] | undefined;
-  let readCount = 0;
+  const startContent = createStartContent(blocks);
   /** The stop reason in `message_start`, which counts if no other one follows. */
   let startReason: unknown;
   let isFinished = false;
@@ -93,25 +91,9 @@ const createAnswer = (toolNameOf: (wireName: string) => string) => {
   };
 
   const startMessage = (message: unknown): Chunks => {
-    startContent ??= blocks.areRead() ? [] : listAt(message, 'content');
+    startContent.add(message);
     startReason ??= at(message, 'stop_reason');
     return reports.start(message);
-  };
-
-  /** Reads the blocks of `message_start` up to the block of an event. */
-  const readStartContent = (data: unknown): Chunks => {
-    if (startContent === undefined || readCount === startContent.length) return [];
-    const index = at(data, 'index');
-    const type = textAt(data, 'type');
-    const end = type.startsWith('message_') ? Infinity : Number(index) + 1;
-    return startContent.slice(readCount, end).flatMap((block) => {
-      const place = readCount++;
-      // The stream repeats this block, perhaps with more content.
-      const isRepeated =
-        place === index &&
-        ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
-      return isRepeated ? [] : blocks.whole(place, block);
-    });
   };
 
   const readNext = (data: unknown): Chunks => {
@@ -136,11 +118,37 @@ const createAnswer = (toolNameOf: (wireName: string) => string) => {
 
   const read = (data: unknown): Chunks => {
     if (at(data, 'type') === 'message_start') return readNext(data);
-    const before = readStartContent(data);
+    const before = startContent.readUpTo(data);
     return before.length === 0 ? readNext(data) : [...before, ...readNext(data)];
   };
 
   return { read, working: blocks.working };
+};
+
+/** The content of `message_start`. */
+const createStartContent = (blocks: Blocks) => {
+  let content: readonly unknown[] | undefined;
+  let readCount = 0;
+  return {
+    add: (message: unknown): void => {
+      content ??= blocks.areRead() ? [] : listAt(message, 'content');
+    },
+    /** Reads its blocks up to that of an event. */
+    readUpTo: (data: unknown): Chunks => {
+      if (content === undefined || readCount === content.length) return [];
+      const index = at(data, 'index');
+      const type = textAt(data, 'type');
+      const end = type.startsWith('message_') ? Infinity : Number(index) + 1;
+      return content.slice(readCount, end).flatMap((block) => {
+        const place = readCount++;
+        // The stream repeats this block, perhaps with more content.
+        const isRepeated =
+          place === index &&
+          ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
+        return isRepeated ? [] : blocks.whole(place, block);
+      });
+    },
+  };
 };
 
 /** The blocks of an answer. */

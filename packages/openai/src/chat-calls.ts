@@ -38,73 +38,87 @@ export interface ChatCalls {
 }
 
 export const createChatCalls = (source: CallSource): ChatCalls => {
-  const { vendor } = source;
-  const customs: CustomCall[] = [];
-  const foreign: ForeignCall[] = [];
+  const customs = createCustomCalls(source);
+  const foreign = createForeignCalls(source.vendor);
   /** After a finish reason, what follows counts immediately: there need not be another one. */
   let isFinished = false;
-
-  const readCustom = ({ index, id }: JsonRecord, custom: JsonRecord): readonly ModelChunk[] => {
-    const known = customs.findLast(
-      (it) => (index === undefined || it.index === index) && (textIn(id) || it.id) === it.id,
-    );
-    const place = typeof index === 'number' ? { index } : {};
-    if (known !== undefined) {
-      known.texts.push(textIn(custom['input']));
-      return [isFinished ? whole(known) : { type: 'toolCall', ...place, id: known.id, json: '' }];
-    }
-    const name = textIn(custom['name']);
-    const begun: CustomCall = {
-      index: typeof index === 'number' ? index : undefined,
-      id: textIn(id) || `custom_${customs.length}`,
-      argument: source.textInput?.(name) ?? defaultInput,
-      texts: [textIn(custom['input'])],
-    };
-    customs.push(begun);
-    const vendorData = { vendor, data: { type: 'custom' } };
-    return [
-      {
-        type: 'toolCall',
-        ...place,
-        id: begun.id,
-        name: source.toolName(name),
-        json: '',
-        suspends: { request: { type: 'custom_tool_call' } },
-        vendorData,
-      },
-    ];
-  };
-
-  /** Returns whether a call, or a piece of one, is of a kind that only the vendor understands. */
-  const readForeign = (call: JsonRecord): boolean => {
-    const { type, index, id: _, ...more } = call;
-    const known = foreign.find((it) => index !== undefined && it.index === index);
-    if (known !== undefined) known.data = grown(known.data, more);
-    else if (isForeign(type)) foreign.push({ kind: type, index, data: call });
-    else return false;
-    return true;
-  };
-  const finishForeign = (): readonly ModelChunk[] =>
-    foreign
-      .splice(0)
-      .map(({ kind, data }) => ({ type: 'block', block: { type: 'vendor', vendor, kind, data } }));
-
   return {
     read: (call) => {
       const { index, id, function: called, custom, extra_content: extra } = call;
-      if (isRecord(custom)) return readCustom(call, custom);
-      if (called === undefined && readForeign(call)) return isFinished ? finishForeign() : [];
+      if (isRecord(custom)) return customs.read(call, custom, isFinished);
+      if (called === undefined && foreign.read(call)) return isFinished ? foreign.finish() : [];
       const chunk = callOf(called, source);
       if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
       if (textIn(id) !== '') chunk.id = textIn(id);
       return isRecord(extra)
-        ? [...signatureChunks(encodeSignature(vendor, 'extra_content', extra)), chunk]
+        ? [...signatureChunks(encodeSignature(source.vendor, 'extra_content', extra)), chunk]
         : [chunk];
     },
     finish: () => {
       isFinished = true;
-      return [...customs.map(whole), ...finishForeign()];
+      return [...customs.finish(), ...foreign.finish()];
     },
+  };
+};
+
+const createCustomCalls = ({ vendor, toolName, textInput }: CallSource) => {
+  const customs: CustomCall[] = [];
+  const begin = (index: number | undefined, id: string, custom: JsonRecord): ToolCallChunk => {
+    const name = textIn(custom['name']);
+    const begun: CustomCall = {
+      index,
+      id: id || `custom_${customs.length}`,
+      argument: textInput?.(name) ?? defaultInput,
+      texts: [textIn(custom['input'])],
+    };
+    customs.push(begun);
+    return {
+      type: 'toolCall',
+      ...(index !== undefined && { index }),
+      id: begun.id,
+      name: toolName(name),
+      json: '',
+      suspends: { request: { type: 'custom_tool_call' } },
+      vendorData: { vendor, data: { type: 'custom' } },
+    };
+  };
+  return {
+    read: (call: JsonRecord, custom: JsonRecord, isFinished: boolean): readonly ModelChunk[] => {
+      const index = typeof call['index'] === 'number' ? call['index'] : undefined;
+      const id = textIn(call['id']);
+      const known = customs.findLast(
+        (it) =>
+          (call['index'] === undefined || it.index === call['index']) && (id || it.id) === it.id,
+      );
+      if (known === undefined) return [begin(index, id, custom)];
+      known.texts.push(textIn(custom['input']));
+      if (isFinished) return [whole(known)];
+      return [{ type: 'toolCall', ...(index !== undefined && { index }), id: known.id, json: '' }];
+    },
+    finish: (): readonly ModelChunk[] => customs.map(whole),
+  };
+};
+
+/** Calls of kinds that only the vendor understands. */
+const createForeignCalls = (vendor: string) => {
+  const foreign: ForeignCall[] = [];
+  return {
+    /** Returns whether it is such a call, or a piece of one. */
+    read: (call: JsonRecord): boolean => {
+      const { type, index, id: _, ...more } = call;
+      const known = foreign.find((it) => index !== undefined && it.index === index);
+      if (known !== undefined) known.data = grown(known.data, more);
+      else if (isForeign(type)) foreign.push({ kind: type, index, data: call });
+      else return false;
+      return true;
+    },
+    finish: (): readonly ModelChunk[] =>
+      foreign
+        .splice(0)
+        .map(({ kind, data }) => ({
+          type: 'block',
+          block: { type: 'vendor', vendor, kind, data },
+        })),
   };
 };
 

@@ -1,6 +1,5 @@
 import {
   answerTool,
-  type Demand,
   fallback,
   MillraceError,
   type Model,
@@ -26,7 +25,6 @@ import {
   type ObservableInput,
   race,
   ReplaySubject,
-  type SchedulerLike,
   Subject,
   switchMap,
   take,
@@ -91,6 +89,11 @@ interface Reporter {
   report(event: Hedged): void;
 }
 
+interface Names {
+  readonly from: string;
+  readonly to: string;
+}
+
 const answer$ = (
   [first, second]: readonly [Model, Model],
   afterMs: number,
@@ -98,104 +101,52 @@ const answer$ = (
   context: ModelContext,
 ): Observable<ModelChunk> =>
   defer(() => {
-    const { demand, scheduler } = context;
     const reporter: Reporter = context;
-    const [from, to] = [first.name, second.name];
+    const names: Names = { from: first.name, to: second.name };
+    const bill = createBill();
     const failed$ = new ReplaySubject<MillraceError>(1);
     /** Chunks that do not decide the race, such as the usage of a model before its content. */
     const aside$ = new Subject<ModelChunk>();
-    const aside = (chunks: readonly ModelChunk[]): Observable<never> => {
-      chunks.forEach((chunk) => aside$.next(chunk));
-      return EMPTY;
-    };
+    const aside = emitTo(aside$);
     let failures = 0;
     let isAsked = false;
     /** Why the second model answers, if no event has reported it yet. */
     let why: MillraceError | undefined;
-
-    /** The usage of each model, that of earlier attempts of the second one, and all of it once it has lost. */
-    let spent: Tokens = {};
-    let spare: Tokens = {};
-    let past: Tokens = {};
-    let lost: Tokens = {};
-    const conceded = (): readonly ModelChunk[] => {
-      const more = sum(past, spare);
-      if (!isSome(more)) return [];
-      spare = past = {};
-      lost = more;
-      return [{ type: 'usage', usage: sum(spent, lost) }];
-    };
-    /** Ends what the first model has spent: the totals of the second one are its own. */
-    const voided = (): readonly ModelChunk[] => {
-      if (!isSome(spent)) return [];
-      spent = {};
-      return [{ type: 'restart', why: 'Another model answers.' }];
-    };
-    const contender$ = (
-      model: Model,
-      read: (chunk: ModelChunk, isAnswer: boolean) => ObservableInput<ModelChunk>,
-      onFailure: (failure: MillraceError) => Observable<ModelChunk>,
-    ) => {
-      let isAnswer = false;
-      return defer(() => model.stream$(forModel(model, request, context), context)).pipe(
-        restoreAsyncContext(),
-        concatMap((chunk) => read(chunk, (isAnswer ||= decides(chunk)))),
-        throwIfEmpty(() => incomplete(model)),
-        catchError((cause: unknown) => {
-          if (isAnswer) throw cause;
-          failures += 1;
-          return onFailure(failureOf(`The model '${model.name}'`, cause));
-        }),
-      );
-    };
-    const first$ = contender$(
-      first,
-      (chunk, isAnswer) => {
-        if (chunk.type === 'restart') spent = lost = {};
-        if (chunk.type === 'usage') spent = { ...spent, ...chunk.usage };
-        const shown = chunk.type === 'usage' ? { ...chunk, usage: sum(spent, lost) } : chunk;
-        if (isAnswer) return [...conceded(), shown];
-        return aside([shown]);
+    const first$ = contender$(first, request, context, {
+      read$: (chunk, isAnswer) => {
+        const shown = bill.ofFirst(chunk);
+        return isAnswer ? [...bill.conceded(), shown] : aside([shown]);
       },
-      (failure) => {
+      failed$: (failure) => {
+        failures += 1;
         if (failures === 2 || (!isAsked && !failure.retryable)) throw failure;
         if (why !== undefined) why = failure;
         failed$.next(failure);
         return NEVER;
       },
-    );
-    const head: ModelChunk[] = [];
-    const another$ = contender$(
-      second,
-      (chunk, isAnswer) => {
-        if (!isAnswer) {
-          if (chunk.type === 'usage') spare = { ...spare, ...chunk.usage };
-          if (chunk.type === 'restart') [past, spare] = [sum(past, spare), {}];
-          head.push(chunk);
-          return [];
-        }
-        if (why !== undefined) reporter.report({ type: 'modelFallback', from, to, error: why });
+    });
+    const another$ = contender$(second, request, context, {
+      read$: (chunk, isAnswer) => {
+        if (!isAnswer) return bill.hold(chunk);
+        if (why !== undefined) reporter.report({ type: 'modelFallback', ...names, error: why });
         why = undefined;
-        return [...voided(), ...head.splice(0), chunk];
+        return [...bill.voided(), ...bill.held(), chunk];
       },
-      (failure) => {
-        const news$ = aside(conceded());
+      failed$: (failure) => {
+        failures += 1;
+        const news$ = aside(bill.conceded());
         if (failures === 2) throw failure;
         return concat(news$, NEVER);
       },
-    );
-    const second$ = merge(failed$, openTime$(afterMs, demand, scheduler)).pipe(
+    });
+    const second$ = merge(failed$, openTime$(afterMs, context)).pipe(
       take(1),
       concatMap((failure) => {
         isAsked = true;
-        if (failure === undefined) why = slowness(from, to, afterMs);
+        if (failure === undefined) why = slowness(names, afterMs);
         const news$ = defer(() => {
-          reporter.report(
-            failure === undefined
-              ? { type: 'modelHedged', from, to, waitedMs: afterMs }
-              : { type: 'modelFallback', from, to, error: failure },
-          );
-          return failure === undefined ? EMPTY : aside(voided());
+          reporter.report(askedEvent(names, afterMs, failure));
+          return failure === undefined ? EMPTY : aside(bill.voided());
         });
         // An observer of the event may unsubscribe: then the second model is not asked.
         return concat(news$, another$);
@@ -204,10 +155,89 @@ const answer$ = (
     return merge(aside$, race(first$, second$).pipe(finalize(() => aside$.complete())));
   });
 
+const askedEvent = (names: Names, waitedMs: number, failure: MillraceError | undefined): Hedged =>
+  failure === undefined
+    ? { type: 'modelHedged', ...names, waitedMs }
+    : { type: 'modelFallback', ...names, error: failure };
+
+/** Emits chunks to an Observable, and nothing here. */
+const emitTo =
+  (aside$: Subject<ModelChunk>) =>
+  (chunks: readonly ModelChunk[]): Observable<never> => {
+    chunks.forEach((chunk) => aside$.next(chunk));
+    return EMPTY;
+  };
+
+interface Contender {
+  readonly read$: (chunk: ModelChunk, isAnswer: boolean) => ObservableInput<ModelChunk>;
+  /** The model has failed before its answer. */
+  readonly failed$: (failure: MillraceError) => Observable<ModelChunk>;
+}
+
+const contender$ = (
+  model: Model,
+  request: ModelRequest,
+  context: ModelContext,
+  { read$, failed$ }: Contender,
+): Observable<ModelChunk> => {
+  let isAnswer = false;
+  return defer(() => model.stream$(forModel(model, request, context), context)).pipe(
+    restoreAsyncContext(),
+    concatMap((chunk) => read$(chunk, (isAnswer ||= decides(chunk)))),
+    throwIfEmpty(() => incomplete(model)),
+    catchError((cause: unknown) => {
+      if (isAnswer) throw cause;
+      return failed$(failureOf(`The model '${model.name}'`, cause));
+    }),
+  );
+};
+
 type Tokens = Partial<Usage>;
 
+/** What both models have spent. */
+const createBill = () => {
+  /** The usage of each model, that of earlier attempts of the second one, and all of it once it has lost. */
+  let spent: Tokens = {};
+  let spare: Tokens = {};
+  let past: Tokens = {};
+  let lost: Tokens = {};
+  /** The chunks of the second model before its answer. */
+  const head: ModelChunk[] = [];
+  return {
+    /** A chunk of the first model, whose usage includes that of the other one once that has lost. */
+    ofFirst: (chunk: ModelChunk): ModelChunk => {
+      if (chunk.type === 'restart') spent = lost = {};
+      if (chunk.type !== 'usage') return chunk;
+      spent = { ...spent, ...chunk.usage };
+      return { ...chunk, usage: sum(spent, lost) };
+    },
+    /** Holds a chunk of the second model back until its answer. */
+    hold: (chunk: ModelChunk): readonly ModelChunk[] => {
+      if (chunk.type === 'usage') spare = { ...spare, ...chunk.usage };
+      if (chunk.type === 'restart') [past, spare] = [sum(past, spare), {}];
+      head.push(chunk);
+      return [];
+    },
+    held: (): readonly ModelChunk[] => head.splice(0),
+    /** Adds what the second model has spent to the usage of the first one. */
+    conceded: (): readonly ModelChunk[] => {
+      const more = sum(past, spare);
+      if (!isSome(more)) return [];
+      spare = past = {};
+      lost = more;
+      return [{ type: 'usage', usage: sum(spent, lost) }];
+    },
+    /** Ends what the first model has spent: the totals of the second one are its own. */
+    voided: (): readonly ModelChunk[] => {
+      if (!isSome(spent)) return [];
+      spent = {};
+      return [{ type: 'restart', why: 'Another model answers.' }];
+    },
+  };
+};
+
 /** Emits once demand has been open for so long, all in all. */
-const openTime$ = (ms: number, demand: Demand, scheduler: SchedulerLike): Observable<undefined> =>
+const openTime$ = (ms: number, { demand, scheduler }: ModelContext): Observable<undefined> =>
   defer(() => {
     let left = ms;
     return demand.open$.pipe(
@@ -249,7 +279,7 @@ const sum = (usage: Tokens, other: Readonly<Record<string, number>>): Tokens => 
   ),
 });
 
-const slowness = (from: string, to: string, ms: number): MillraceError =>
+const slowness = ({ from, to }: Names, ms: number): MillraceError =>
   new MillraceError(
     'timeout',
     `The model '${from}' did not start to answer within ${ms} ms, and '${to}' was faster.`,

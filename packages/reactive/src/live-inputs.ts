@@ -6,10 +6,9 @@ import {
   type Layer,
   type Context,
   type Model,
-  type Step,
   timeouts,
 } from '@millrace/core';
-import { limit, type OpenRun, reasoning } from '@millrace/core/phases';
+import { limit, reasoning } from '@millrace/core/phases';
 import {
   checkOptions,
   type Complete,
@@ -17,27 +16,10 @@ import {
   isRecord,
   longestDelayMs,
 } from '@millrace/core/values';
-import {
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  filter,
-  map,
-  merge,
-  type Observable,
-  of,
-  ReplaySubject,
-  take,
-} from 'rxjs';
+import { concatMap, map, type Observable, of, ReplaySubject } from 'rxjs';
 import { aroundPhases, inCall } from './around-phases.js';
-import {
-  first$,
-  liveRules,
-  type LiveOptions,
-  liveSource,
-  type LiveSource,
-  stepIdOf,
-} from './live-source.js';
+import { first$, liveRules, type LiveOptions, liveSource, stepIdOf } from './live-source.js';
+import { newest$, opened$, type Recording, step } from './live-steps.js';
 import { aModel, areTexts, type Entries, isGroup, namesIn } from './shared.js';
 
 /**
@@ -326,82 +308,4 @@ const base = (name: string) => ({ name, info: { observes: true } }) as const;
 const read = (name: string, options: LiveOptions): Complete<LiveOptions> => {
   checkOptions(`${name}()`, options, liveRules);
   return { at: 'call', onError: 'fail', ...defined(options) };
-};
-
-const step = <T>(id: string, run: () => Observable<T>) =>
-  ({ kind: 'liveInput', id, input: undefined, run }) satisfies Step<T>;
-
-/** Waits for the first value, and records what stands for it. Emits `undefined` if an interrupt ends the wait. */
-const opened$ = <T, Written>(
-  source: LiveSource<T>,
-  name: string,
-  context: Context,
-  { write, isWritten, changed }: Recording<T, Written>,
-): Observable<{ readonly value: T; readonly written: Written } | undefined> =>
-  defer(() => {
-    const id = stepIdOf(name, context);
-    return context
-      .perform<T | undefined>({
-        ...step(`${id}/wait`, () => first$(source, name, context)),
-        kind: 'wait',
-        cut: () => of(undefined),
-      })
-      .pipe(
-        concatMap((value) => {
-          if (value === undefined) return of(undefined);
-          const written = write(value);
-          const recorded$ = context.perform<Written>({
-            ...step(id, () => of(written)),
-            cut: () => of(written),
-            form: {
-              isWritten,
-              warning: (known) => (isWritten(known) ? changed(known, value) : undefined),
-            },
-          });
-          return recorded$.pipe(map((known) => ({ value, written: known })));
-        }),
-      );
-  });
-
-/** The recorded form of a value that is not JSON. */
-interface Recording<T, Written> {
-  readonly write: (value: T) => Written;
-  readonly isWritten: (written: unknown) => written is Written;
-  /** A warning for a resumed call whose source has something else now. */
-  readonly changed: (written: Written, value: T) => string | undefined;
-}
-
-interface Change<T, Written> extends Pick<Recording<T, Written>, 'write' | 'isWritten'> {
-  readonly isNew: (value: T) => boolean;
-}
-
-/** The recorded form of a new value for a turn, otherwise `undefined`. */
-const newest$ = <T, Written>(
-  { latest$ }: LiveSource<T>,
-  input: string,
-  { perform, hooks, local }: Pick<Context, 'perform' | 'hooks' | 'local'>,
-  run: OpenRun | undefined,
-  { isNew, write, isWritten }: Change<T, Written>,
-): Observable<Written | undefined> => {
-  // The first turn has the value at the start of the call; a closing request has that of its turn.
-  if (run === undefined || run.iteration === 0) return of(undefined);
-  const iteration = run.iteration + 1;
-  const changed$ = latest$.pipe(filter(isNew), map(write));
-  return perform<Written>({
-    ...step(stepIdOf(`${iteration}/${input}`, { local }), () =>
-      // A resumed call may be faster than its source.
-      merge(changed$, of(undefined)).pipe(
-        take(1),
-        filter((written) => written !== undefined),
-      ),
-    ),
-    optional: true,
-    form: { isWritten },
-  }).pipe(
-    map((written) => {
-      hooks.report(iteration, { type: 'liveInput', input, status: 'changed' });
-      return written;
-    }),
-    defaultIfEmpty(undefined),
-  );
 };

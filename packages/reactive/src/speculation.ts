@@ -1,4 +1,10 @@
-import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
+import {
+  createToolParts,
+  type Tool,
+  type ToolCallBlock,
+  toolCallsOf,
+  type ToolEmission,
+} from '@millrace/core';
 import {
   type Context,
   isDecidedOn,
@@ -80,123 +86,35 @@ export interface Speculation {
 
 export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean): Speculation => {
   const starts$ = new Subject<Observable<never>>();
-  const aheads = new Set<Ahead>();
+  const aheads = createAheads();
   const taking = new WeakMap<Tool, Tool>();
   let turn: Turn | undefined;
   let isOpen = false;
-
-  const report = (
-    { id: toolCallId, name, context: { hooks, scheduler }, startedAt }: Ahead,
-    status: 'started' | 'used' | 'cancelled',
-    ms = scheduler.now() - startedAt,
-  ): void => {
-    hooks.report(hooks.iteration(), { type: 'speculation', toolCallId, name, status, ms });
-  };
-  const started = (
-    { context, call, run }: Turn,
-    tool: Tool,
-    { id, name, index }: Parameters<Speculation['start']>[0],
-    input: unknown,
-  ): Ahead => {
-    const { scheduler } = context;
-    const iteration = run.iteration + 1;
-    const cancelled$ = new Subject<void>();
-    const abort = new AbortController();
-    const lending = { toolCallId: id, stepId: `${iteration}/${index}` };
-    const lent = toolContext(context, call, lending, { ...run, iteration }, abort);
-    let isComplete = false;
-    const startedAt = scheduler.now();
-    const emission$ = defer(() => tool.validation$(input, call.values)).pipe(
-      take(1),
-      concatMap((validation) => {
-        if (!validation.valid) return EMPTY;
-        ahead.valid = { value: validation.value };
-        report(ahead, 'started', 0);
-        return tool.run$(validation.value, lent);
-      }),
-      tap({
-        complete: () => {
-          isComplete = true;
-        },
-      }),
-      finalize(() => {
-        if (!isComplete) abort.abort();
-      }),
-      share({
-        connector: () => new ReplaySubject<ToolEmission>(Infinity),
-        resetOnComplete: false,
-        resetOnError: false,
-      }),
-    );
-    const ahead: Ahead = {
-      id,
-      name,
-      input,
-      context,
-      startedAt,
-      emission$,
-      cancelled$,
-      valid: undefined,
-      isKept: false,
-    };
-    return ahead;
-  };
-  const cancelAll = (isOut: (ahead: Ahead) => boolean = () => true): void => {
-    for (const ahead of [...aheads].filter(isOut)) {
-      aheads.delete(ahead);
-      ahead.cancelled$.next();
-      if (ahead.valid !== undefined) report(ahead, 'cancelled');
-    }
-  };
-  /** The run that a tool call takes over, if it started with the same input. */
-  const taken = (tool: Tool, value: unknown, toolCallId: string): Ahead | undefined => {
-    const ahead = [...aheads].find(({ id, isKept }) => isKept && id === toolCallId);
-    if (ahead === undefined) return undefined;
-    const { valid, name } = ahead;
-    if (name !== tool.name || valid === undefined || !equal(valid.value, value)) {
-      cancelAll((it) => it === ahead);
-      return undefined;
-    }
-    aheads.delete(ahead);
-    report(ahead, 'used');
-    return ahead;
-  };
   return {
     running$: defer(() => {
       isOpen = true;
       return starts$.pipe(mergeAll());
     }),
     begin: (run, context, call) => {
-      cancelAll();
+      aheads.cancel();
       turn = undefined;
       if (run.status !== 'open' || !isOpen || isDecidedOn(context)) return;
-      const tools = new Map(
-        call.toolkit.current.tools
-          .filter((tool) => isChosen(tool) && isFree(tool))
-          .map((tool) => [tool.name, tool]),
-      );
-      turn = { context, call, run, tools, stepId: undefined };
+      const tools = call.toolkit.current.tools.filter((tool) => isChosen(tool) && isFree(tool));
+      const byName = new Map(tools.map((tool) => [tool.name, tool]));
+      turn = { context, call, run, tools: byName, stepId: undefined };
     },
     settle: (run) => {
       const message = run.status === 'open' && !run.stopping ? unanswered(run) : undefined;
-      const toolCalls = message === undefined ? [] : toolCallsOf(message);
-      for (const ahead of aheads) {
-        const { id, name, input } = ahead;
-        ahead.isKept = toolCalls.some(
-          (it) =>
-            it.id === id && it.name === name && it.refusal === undefined && equal(it.input, input),
-        );
-      }
-      cancelAll(({ isKept }) => !isKept);
+      aheads.keepOnly(message === undefined ? [] : toolCallsOf(message));
     },
-    cancel: () => cancelAll(),
+    cancel: () => aheads.cancel(),
     opens: (stepId) => {
       if (turn === undefined || turn.tools.size === 0) return false;
       const { context, run } = turn;
       const own = `${context.info.callId}/${run.iteration + 1}`;
       if (stepId !== own && !stepId.startsWith(`${own}~`)) return false;
       // A layer asks again: the former message is discarded.
-      if (turn.stepId !== undefined && turn.stepId !== stepId) cancelAll();
+      if (turn.stepId !== undefined && turn.stepId !== stepId) aheads.cancel();
       turn.stepId = stepId;
       return true;
     },
@@ -205,19 +123,12 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
       const tool = turn?.tools.get(part.name);
       if (turn === undefined || tool === undefined || !isRecord(input)) return;
       const { context, call, run } = turn;
-      const isLimited = run.executed + aheads.size >= call.limits.maxToolCalls;
-      if (aheads.size >= max || isLimited || context.interruption.current !== undefined) return;
-      if ([...aheads].some(({ id }) => id === part.id)) return;
+      const isLimited = run.executed + aheads.count() >= call.limits.maxToolCalls;
+      if (aheads.count() >= max || isLimited || context.interruption.current !== undefined) return;
+      if (aheads.has(part.id)) return;
       const ahead = started(turn, tool, part, input);
       aheads.add(ahead);
-      starts$.next(
-        ahead.emission$.pipe(
-          takeUntil(ahead.cancelled$),
-          ignoreElements(),
-          // Its tool call reports it.
-          catchError(() => EMPTY),
-        ),
-      );
+      starts$.next(running$(ahead));
     },
     parts: () =>
       createToolParts(
@@ -225,24 +136,140 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
         (id) => turn?.context.local(toolCallIds).has(id) === true,
       ),
     taking: (tool) => {
-      const known = taking.get(tool);
-      if (known !== undefined) return known;
-      const own: Tool = {
-        ...tool,
-        run$: (value, lent) => {
-          if (aheads.size === 0) return tool.run$(value, lent);
-          return defer(() => {
-            const ahead = taken(tool, value, lent.toolCallId);
-            if (ahead === undefined) return tool.run$(value, lent);
-            return ahead.emission$.pipe(finalize(() => ahead.cancelled$.next()));
-          });
-        },
-      };
+      const own = taking.get(tool) ?? takingOver(tool, aheads);
       taking.set(tool, own);
       return own;
     },
   };
 };
+
+type Part = Parameters<Speculation['start']>[0];
+
+/** A run of a tool that starts when it is subscribed to, and emits the same to all who subscribe later. */
+const started = (
+  { context, call, run }: Turn,
+  tool: Tool,
+  { id, name, index }: Part,
+  input: unknown,
+): Ahead => {
+  const iteration = run.iteration + 1;
+  const abort = new AbortController();
+  const lending = { toolCallId: id, stepId: `${iteration}/${index}` };
+  const lent = toolContext(context, call, lending, { ...run, iteration }, abort);
+  let isComplete = false;
+  const emission$ = defer(() => tool.validation$(input, call.values)).pipe(
+    take(1),
+    concatMap((validation) => {
+      if (!validation.valid) return EMPTY;
+      ahead.valid = { value: validation.value };
+      report(ahead, 'started', 0);
+      return tool.run$(validation.value, lent);
+    }),
+    tap({
+      complete: () => {
+        isComplete = true;
+      },
+    }),
+    finalize(() => {
+      if (!isComplete) abort.abort();
+    }),
+    share({
+      connector: () => new ReplaySubject<ToolEmission>(Infinity),
+      resetOnComplete: false,
+      resetOnError: false,
+    }),
+  );
+  const ahead: Ahead = {
+    ...{ id, name, input, context, emission$ },
+    startedAt: context.scheduler.now(),
+    cancelled$: new Subject<void>(),
+    valid: undefined,
+    isKept: false,
+  };
+  return ahead;
+};
+
+/** Keeps a run subscribed until it is cancelled. */
+const running$ = ({ emission$, cancelled$ }: Ahead): Observable<never> =>
+  emission$.pipe(
+    takeUntil(cancelled$),
+    ignoreElements(),
+    // Its tool call reports it.
+    catchError(() => EMPTY),
+  );
+
+const report = (
+  { id: toolCallId, name, context: { hooks, scheduler }, startedAt }: Ahead,
+  status: 'started' | 'used' | 'cancelled',
+  ms = scheduler.now() - startedAt,
+): void => {
+  hooks.report(hooks.iteration(), { type: 'speculation', toolCallId, name, status, ms });
+};
+
+/** The runs that started early, and that no tool call has taken over. */
+interface Aheads {
+  count(): number;
+  has(id: string): boolean;
+  add(ahead: Ahead): void;
+  /** Cancels some runs. Default: all. */
+  cancel(isOut?: (ahead: Ahead) => boolean): void;
+  /** Keeps the runs that tool calls have asked for, and cancels the others. */
+  keepOnly(toolCalls: readonly ToolCallBlock[]): void;
+  /** The run that a tool call takes over, if it started with the same input. */
+  take(tool: Tool, value: unknown, toolCallId: string): Ahead | undefined;
+}
+
+const createAheads = (): Aheads => {
+  const aheads = new Set<Ahead>();
+  const cancel: Aheads['cancel'] = (isOut = () => true) => {
+    for (const ahead of [...aheads].filter(isOut)) {
+      aheads.delete(ahead);
+      ahead.cancelled$.next();
+      if (ahead.valid !== undefined) report(ahead, 'cancelled');
+    }
+  };
+  return {
+    cancel,
+    count: () => aheads.size,
+    has: (id) => [...aheads].some((ahead) => ahead.id === id),
+    add: (ahead) => void aheads.add(ahead),
+    keepOnly: (toolCalls) => {
+      for (const ahead of aheads) {
+        const { id, name, input } = ahead;
+        ahead.isKept = toolCalls.some(
+          (it) =>
+            it.id === id && it.name === name && it.refusal === undefined && equal(it.input, input),
+        );
+      }
+      cancel(({ isKept }) => !isKept);
+    },
+    take: (tool, value, toolCallId) => {
+      const ahead = [...aheads].find(({ id, isKept }) => isKept && id === toolCallId);
+      if (ahead === undefined) return undefined;
+      const { valid, name } = ahead;
+      if (name !== tool.name || valid === undefined || !equal(valid.value, value)) {
+        cancel((it) => it === ahead);
+        return undefined;
+      }
+      aheads.delete(ahead);
+      report(ahead, 'used');
+      return ahead;
+    },
+  };
+};
+
+/** A tool that takes over the run of its tool call. */
+const takingOver = (tool: Tool, aheads: Aheads): Tool => ({
+  ...tool,
+  run$: (value, lent) => {
+    if (aheads.count() === 0) return tool.run$(value, lent);
+    return defer(() => {
+      const ahead = aheads.take(tool, value, lent.toolCallId);
+      if (ahead === undefined) return tool.run$(value, lent);
+      return ahead.emission$.pipe(finalize(() => ahead.cancelled$.next()));
+    });
+  },
+});
 
 /** Whether a tool needs nothing but its input. */
 const isFree = ({ deciders = [], accepts = [], exclusive }: Tool): boolean =>
