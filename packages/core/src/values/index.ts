@@ -43,3 +43,4 @@ export {
 } from './store-marker.js';
 export { untrustedText } from './untrusted-text.js';
 export { createUnwrapper } from './unwrap.js';
+export { watchStream } from './watch-stream.js';

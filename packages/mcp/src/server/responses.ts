@@ -1,3 +1,5 @@
+import { watchStream } from '@millrace/core/values';
+
 /** Aborts the request when its client leaves before the end of the response. */
 export const tracked = async (
   request: Request,
@@ -13,36 +15,17 @@ export const tracked = async (
   });
 };
 
-/** Calls back once when the body has ended, or its reader leaves. */
+/** Calls back once, when the body has ended or its reader leaves. */
 export const watched = (response: Response, ended: (isWhole: boolean) => void): Response => {
-  const { body } = response;
+  const body: ReadableStream<Uint8Array> | null = response.body;
   if (body === null) {
     ended(true);
     return response;
   }
-  const over = once(ended);
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  const watchedBody = new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      try {
-        const { done, value } = await reader.read();
-        if (!done) {
-          controller.enqueue(value);
-          return;
-        }
-        over(true);
-        controller.close();
-      } catch (error) {
-        over(false);
-        controller.error(error);
-      }
-    },
-    cancel: (reason) => {
-      over(false);
-      return reader.cancel(reason);
-    },
+  const read = watchStream<Uint8Array>(body, (how) => {
+    ended(how === 'ended');
   });
-  return withBody(response, watchedBody);
+  return withBody(response, read);
 };
 
 /**
@@ -86,14 +69,6 @@ export const boundedUnread = (response: Response, most: number): Response => {
       new ByteLengthQueuingStrategy({ highWaterMark: most }),
     ),
   );
-};
-
-const once = (call: (isWhole: boolean) => void): typeof call => {
-  let isOver = false;
-  return (isWhole) => {
-    if (!isOver) call(isWhole);
-    isOver = true;
-  };
 };
 
 const withBody = (

@@ -4,7 +4,7 @@ import { asError } from './guard.js';
 
 /** The work of a server that continues without the request that caused it. Its errors are reported. */
 export interface BackgroundWork {
-  /** Runs work in the async context of whoever calls this. */
+  /** Runs work in the async context of the caller. */
   readonly run: (work$: Observable<unknown>) => void;
   /** Runs work in the async context of the server, not in that of the user whose call caused it. */
   readonly runOwn: (work$: Observable<unknown>) => void;

@@ -12,7 +12,7 @@ export interface Run {
   readonly question: readonly Message[];
 }
 
-/** What clients do with the calls that run. */
+/** The control that clients have over running calls. */
 export interface CallControls {
   /** Counts a reader of a call; returns the function to call once it has left, or has read to the end. */
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;

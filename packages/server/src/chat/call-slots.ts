@@ -10,9 +10,9 @@ import type { UserLimits } from '../limits/index.js';
 import { closing, once, sessionsOf, tooMany } from './guard.js';
 import type { Runs } from './runs.js';
 
-/** How many calls may run, and whether new ones may start. */
+/** Limits how many calls run, and refuses new ones once the server closes. */
 export interface CallSlots {
-  /** Takes a slot for a call. Returns the function that frees it. Throws `busy` if there is none, or if the server closes. */
+  /** Takes a slot for a call. Returns the function that frees it. Throws `busy` if all slots are taken, or if the server is closing. */
   take(metadata: Readonly<Record<string, string>>): () => void;
   /** Throws if the server is closed. Returns whether calls may be resumed. */
   readonly assertOpen: () => boolean;

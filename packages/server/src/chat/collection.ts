@@ -162,7 +162,6 @@ export const createCollection = (
 };
 
 const createTitles = (
-   
   title: TitleOf | undefined,
   saved$: (session: KeptSession) => Observable<never>,
 ): Titles => ({

@@ -144,7 +144,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   };
 };
 
-/** What the conversations have. */
+/** Reads the messages of conversations. */
 const createContents = (
   existing$: OpenSessions['existing$'],
   runs: Runs,
@@ -166,7 +166,7 @@ const createContents = (
     ),
 });
 
-/** Tells the running calls what the store has made durable. */
+/** Passes on to running calls which of their events the store has made durable. */
 const written$ = (runs: Runs, calls: CallStore): Observable<unknown> =>
   (calls.written$ ?? EMPTY).pipe(
     tap(([callId, seq]) => {

@@ -11,7 +11,6 @@ import {
   takeWhile,
 } from 'rxjs';
 import { placeless } from '../parts/encode-parts.js';
-import { once } from './guard.js';
 
 /** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
 interface Seen {
@@ -52,37 +51,6 @@ export const createPlace = (seen: Seen | undefined) => {
     },
     id: (): string | undefined => (isPlaceless ? undefined : `${seq}.${index}`),
   };
-};
-
-/** Calls a function once, when a stream has ended or was cancelled by its reader, even before the first read. */
-export const whenOver = <T>(
-  stream: ReadableStream<T>,
-  over: (how: 'ended' | 'cancelled') => void,
-): ReadableStream<T> => {
-  const end = once(over);
-  const reader = stream.getReader();
-  return new ReadableStream<T>(
-    {
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (!done) {
-            controller.enqueue(value);
-            return;
-          }
-          controller.close();
-        } catch (error) {
-          controller.error(error);
-        }
-        end('ended');
-      },
-      cancel: (reason) => {
-        end('cancelled');
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 };
 
 /**

@@ -5,7 +5,7 @@ import type { Runs } from './runs.js';
 
 const hourMs = 3_600_000;
 
-/** Removes the calls that ended long ago, once an hour at most. No timer keeps the process alive: each new call asks for it. */
+/** Removes calls that ended long ago, up to once an hour. Each new call triggers it, so no timer keeps the process alive. */
 export const createPruning = (calls: CallStore, keepCallsMs: number): Observable<unknown> => {
   let prunedAt = 0;
   return defer(() => {

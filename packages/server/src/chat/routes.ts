@@ -1,4 +1,5 @@
 import type { MillraceError } from '@millrace/core';
+import { watchStream } from '@millrace/core/values';
 import { catchError, concatMap, defer, map, noop, type Observable, of } from 'rxjs';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';
@@ -16,7 +17,6 @@ import {
   withPattern,
 } from './matching.js';
 import type { ChatProtocol, ServerOfRoutes } from './protocol.js';
-import { whenOver } from './rejoining.js';
 import { type Answering, createVisit, type VisitedServer } from './visits.js';
 
 /** A response that has ended. */
@@ -159,8 +159,8 @@ const watched = (
     ended(status);
     return addCrossOrigin === undefined ? given : new Response(body, { status, headers });
   }
-  const stream = whenOver(body, (how) => {
-    answering.streams?.leave(how);
+  const stream = watchStream(body, (how) => {
+    answering.streams?.leave(how === 'cancelled' ? how : 'ended');
     ended(status);
   });
   return new Response(stream, { status, headers });

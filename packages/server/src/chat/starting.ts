@@ -157,7 +157,7 @@ const inputOf = (
   return { given, content, input };
 };
 
-/** Tells the client that asked whether its call has started. */
+/** Reports to the client that asked whether its call has started. */
 const createStarted = (callId: string) => {
   const id$ = new AsyncSubject<string>();
   let hasStarted = false;

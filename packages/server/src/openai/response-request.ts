@@ -71,7 +71,7 @@ export const readRequest = (body: unknown, served: Served): ResponseRequest => {
   return { request, isStream, messages, decisions, asked, ...place };
 };
 
-/** What a response continues, and what continues it. */
+/** The place of a response among others: the one that it continues, and whether it can be continued. */
 const placeIn = (body: unknown) => {
   const isStored = flagIn(body, 'store', true);
   const isBackground = flagIn(body, 'background');

@@ -90,7 +90,7 @@ export const createTextItems = (output: OutputItems): TextItems => {
   };
 };
 
-/** What the items of text and those of thoughts have different. */
+/** The difference between items of text and items of thoughts. */
 interface Form {
   /** Begins the ids of the items. */
   readonly prefix: string;
