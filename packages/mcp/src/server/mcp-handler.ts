@@ -80,25 +80,10 @@ export const createHandler = (
     maxSubscriptions: serving.limits.sessions,
     onerror: (error) => report(serving, error),
   });
-  const follow = (): void => {
-    if (lifetime.closed || isFollowed) return;
-    isFollowed = true;
-    // Keeps the lists open, so that each request sees the current one.
-    lifetime.add(
-      shared.changes$.subscribe({
-        next: (change) => {
-          announce(modern.notify, change);
-          sessions.notify(change);
-        },
-        error: (error: unknown) => {
-          // The next request tries again.
-          isFollowed = false;
-          report(serving, error);
-        },
-      }),
-    );
-  };
-  let isFollowed = false;
+  const follow = createFollowing(serving, shared, lifetime, (change) => {
+    announce(modern.notify, change);
+    sessions.notify(change);
+  });
 
   const answer = async (request: Request): Promise<Response> => {
     const refusal = refusalOf(serving, request);
@@ -130,6 +115,29 @@ export const createHandler = (
       sessions.close();
       modern.close().catch((error: unknown) => report(serving, error));
     },
+  };
+};
+
+/** Returns the function that keeps the lists open, so that each request sees the current one. After an error, the next request tries again. */
+const createFollowing = (
+  serving: Serving,
+  { changes$ }: Pick<Shared, 'changes$'>,
+  lifetime: Subscription,
+  changed: (change: Change) => void,
+): (() => void) => {
+  let isFollowed = false;
+  return () => {
+    if (lifetime.closed || isFollowed) return;
+    isFollowed = true;
+    lifetime.add(
+      changes$.subscribe({
+        next: changed,
+        error: (error: unknown) => {
+          isFollowed = false;
+          report(serving, error);
+        },
+      }),
+    );
   };
 };
 
@@ -266,53 +274,19 @@ const tooManySessions = (
 
 /** The sessions of clients of versions up to 2025. */
 const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLike) => {
-  const { limits, timeouts } = serving;
+  const { limits } = serving;
   const sessions = new Map<string, Session>();
   /** Requests for a new session count as well, until it turns out whether they are valid. */
   const quota = createQuota(limits.sessions, limits.sessionsPerClient);
-
-  const start = async (user: string | undefined, giveBack: GiveBack): Promise<Session> => {
-    const idle = new Subscription();
-    const served = shared.create({ era: 'legacy' }, () => {
-      sessions.delete(transport.sessionId ?? '');
-      idle.unsubscribe();
-      giveBack();
-    });
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      maxRequestBodySize: limits.message,
-      onsessioninitialized: (id) => {
-        sessions.set(id, session);
-        idle.add(
-          session.open$
-            .pipe(
-              switchMap((open) => (open > 0 ? NEVER : timer(timeouts.idleMs, scheduler))),
-              take(1),
-            )
-            .subscribe({
-              next: () => end(session),
-              error: (error: unknown) => report(serving, error),
-            }),
-        );
-      },
-    });
-    const session: Session = { served, transport, user, open$: new BehaviorSubject(0) };
-    await served.mcp.connect(transport);
-    return session;
-  };
   const end = ({ served: { mcp } }: Session): void => {
     mcp.close().catch((error: unknown) => report(serving, error));
   };
-  const within = async (
-    { open$, transport }: Session,
-    request: Request,
-    caller: HttpCaller,
-  ): Promise<Response> => {
-    open$.next(open$.value + 1);
-    const response = await transport.handleRequest(request, { authInfo: authOf(caller) });
-    const ended = watched(response, () => open$.next(open$.value - 1));
-    return request.method === 'GET' ? boundedUnread(ended, limits.unread) : ended;
-  };
+  const start = createStart(serving, shared, sessions, (session) =>
+    whenIdle$(session, serving, scheduler).subscribe({
+      next: () => end(session),
+      error: (error: unknown) => report(serving, error),
+    }),
+  );
   const held = (
     caller: HttpCaller,
     answer: (giveBack: GiveBack) => Promise<Response>,
@@ -327,23 +301,20 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
   const opened = async (request: Request, caller: HttpCaller): Promise<Response> =>
     held(caller, async (giveBack) => {
       const session = await start(caller.user, giveBack);
-      const response = await within(session, request, caller);
+      const response = await within(session, request, caller, limits);
       if (session.transport.sessionId === undefined) end(session);
       return response;
     });
   return {
-    answer: (request: Request, caller: HttpCaller): Promise<Response> => {
+    answer: async (request: Request, caller: HttpCaller): Promise<Response> => {
       const id = request.headers.get('mcp-session-id');
       if (id === null && request.method === 'POST') return opened(request, caller);
-      const session = id === null ? undefined : sessions.get(id);
+      if (id === null) return problem(400, "The header 'Mcp-Session-Id' is missing.");
+      const session = sessions.get(id);
       // A session of another user does not exist for this one.
       return session === undefined || session.user !== caller.user
-        ? Promise.resolve(
-            id === null
-              ? problem(400, "The header 'Mcp-Session-Id' is missing.")
-              : problem(404, 'Session not found.'),
-          )
-        : within(session, request, caller);
+        ? problem(404, 'Session not found.')
+        : within(session, request, caller, limits);
     },
     /** A stream of version 2026-07-28 that listens for changes is held as a session is. */
     listen: (caller: HttpCaller, answer: () => Promise<Response>): Promise<Response> =>
@@ -357,4 +328,56 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
       for (const session of sessions.values()) end(session);
     },
   };
+};
+
+/** Returns the function that starts a session, which is in the map from its initialization until it ends. */
+const createStart =
+  (
+    { limits }: Serving,
+    shared: Shared,
+    sessions: Map<string, Session>,
+    initialized: (session: Session) => Subscription,
+  ) =>
+  async (user: string | undefined, giveBack: GiveBack): Promise<Session> => {
+    const idle = new Subscription();
+    const served = shared.create({ era: 'legacy' }, () => {
+      sessions.delete(transport.sessionId ?? '');
+      idle.unsubscribe();
+      giveBack();
+    });
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      maxRequestBodySize: limits.message,
+      onsessioninitialized: (id) => {
+        sessions.set(id, session);
+        idle.add(initialized(session));
+      },
+    });
+    const session: Session = { served, transport, user, open$: new BehaviorSubject(0) };
+    await served.mcp.connect(transport);
+    return session;
+  };
+
+/** Emits once a session has had no open request for the idle time. */
+const whenIdle$ = (
+  { open$ }: Session,
+  { timeouts }: Serving,
+  scheduler: SchedulerLike,
+): Observable<unknown> =>
+  open$.pipe(
+    switchMap((open) => (open > 0 ? NEVER : timer(timeouts.idleMs, scheduler))),
+    take(1),
+  );
+
+/** Answers a request of a session. */
+const within = async (
+  { open$, transport }: Session,
+  request: Request,
+  caller: HttpCaller,
+  limits: Serving['limits'],
+): Promise<Response> => {
+  open$.next(open$.value + 1);
+  const response = await transport.handleRequest(request, { authInfo: authOf(caller) });
+  const ended = watched(response, () => open$.next(open$.value - 1));
+  return request.method === 'GET' ? boundedUnread(ended, limits.unread) : ended;
 };
