@@ -122,17 +122,7 @@ export const a2aTool = (target: string | AgentCard, options: A2aToolOptions): A2
   const made = tool({
     name,
     description,
-    input: jsonSchema({
-      type: 'object',
-      properties: {
-        message: { type: 'string', description: 'The message to the agent.' },
-        taskId: {
-          type: 'string',
-          description: 'Only to answer a question of the agent: the taskId it came with.',
-        },
-      },
-      required: ['message'],
-    }),
+    input,
     ...(timeoutMs !== undefined && { timeoutMs }),
     run: ({ message, taskId = '' }, { idempotencyKey, scheduler }: ToolContext) =>
       client$.pipe(
@@ -161,6 +151,18 @@ export const a2aTool = (target: string | AgentCard, options: A2aToolOptions): A2
       }),
   };
 };
+
+const input = jsonSchema({
+  type: 'object',
+  properties: {
+    message: { type: 'string', description: 'The message to the agent.' },
+    taskId: {
+      type: 'string',
+      description: 'Only to answer a question of the agent: the taskId it came with.',
+    },
+  },
+  required: ['message'],
+});
 
 const isTarget: Rule = [
   (value) =>
@@ -234,11 +236,48 @@ const run$ = (
   onInput: 'model' | 'suspend',
 ): Observable<RemoteProgress | ToolOutput> =>
   defer(() => {
-    const { client, remote } = running;
-    let task = noTask;
+    const { client, remote, scheduler } = running;
+    const tracker = createTracker();
+    /** Joins the task again if its stream has ended before the task. */
+    const rest$ = (attempt: number, error?: unknown): Observable<RemoteProgress> => {
+      if (isAtRest(tracker.task)) return EMPTY;
+      if (tracker.task.taskId === '' || attempt > rejoins || isFinal(error)) {
+        return throwError(() =>
+          remoteError(remote, error ?? new Error('its stream ended too early')),
+        );
+      }
+      return timer(rejoinMs * attempt, scheduler).pipe(
+        switchMap(() =>
+          continued(rejoined$(client, tracker), (failure) => rest$(attempt + 1, failure)),
+        ),
+      );
+    };
     const sent$ = streamed$((signal) => client.sendMessageStream(request, { signal }));
-    const followed$ = (source$: typeof sent$): Observable<RemoteProgress> =>
-      source$.pipe(
+    return concat(
+      continued(tracker.followed$(sent$), (failure) => rest$(1, failure)),
+      defer(() => of(outputOf(tracker.task, onInput))),
+    ).pipe(
+      catchError((cause: unknown) => throwError(() => remoteError(remote, cause))),
+      finalize(() => {
+        const { task } = tracker;
+        if (task.taskId !== '' && !isAtRest(task)) cancel(running, task);
+      }),
+    );
+  });
+
+/** Keeps the state of a remote task up to date. */
+const createTracker = () => {
+  let task = noTask;
+  return {
+    get task() {
+      return task;
+    },
+    found: (it: Parameters<typeof ofTask>[0]): void => {
+      task = ofTask(it);
+    },
+    /** Follows the updates of the task until it is at rest, and emits its progress. */
+    followed$: (update$: Observable<Parameters<typeof taskAfter>[1]>): Observable<RemoteProgress> =>
+      update$.pipe(
         map((update) => {
           const [next, progress] = taskAfter(task, update);
           task = next;
@@ -246,58 +285,42 @@ const run$ = (
         }),
         takeWhile(({ next }) => !isAtRest(next), true),
         concatMap(({ progress }) => (progress === undefined ? EMPTY : of(progress))),
+      ),
+  };
+};
+
+/** Reads the task again, and follows it if it is not at rest. */
+const rejoined$ = (
+  client: Client,
+  tracker: ReturnType<typeof createTracker>,
+): Observable<RemoteProgress> => {
+  const { taskId: id } = tracker.task;
+  return requested$((signal) => client.getTask({ tenant: '', id }, { signal })).pipe(
+    concatMap((found) => {
+      tracker.found(found);
+      if (isAtRest(tracker.task)) return EMPTY;
+      return tracker.followed$(
+        streamed$((signal) => client.resubscribeTask({ tenant: '', id }, { signal })),
       );
-    /** Joins the task again, if its stream has ended before the task. */
-    const rest$ = (attempt: number, error?: unknown): Observable<RemoteProgress> => {
-      if (isAtRest(task)) return EMPTY;
-      if (task.taskId === '' || attempt > rejoins || isFinal(error)) {
-        return throwError(() =>
-          remoteError(remote, error ?? new Error('its stream ended too early')),
-        );
-      }
-      return timer(rejoinMs * attempt, running.scheduler).pipe(
-        switchMap(() => rejoined$(attempt + 1)),
-      );
-    };
-    const rejoined$ = (attempt: number): Observable<RemoteProgress> => {
-      const { taskId: id } = task;
-      return followed(
-        requested$((signal) => client.getTask({ tenant: '', id }, { signal })).pipe(
-          concatMap((found) => {
-            task = ofTask(found);
-            if (isAtRest(task)) return EMPTY;
-            const joined$ = streamed$((signal) =>
-              client.resubscribeTask({ tenant: '', id }, { signal }),
-            );
-            return followed$(joined$);
-          }),
-        ),
-        attempt,
-      );
-    };
-    const followed = (
-      progress$: Observable<RemoteProgress>,
-      attempt: number,
-    ): Observable<RemoteProgress> => {
-      let failed: { readonly error: unknown } | undefined;
-      return concat(
-        progress$.pipe(
-          catchError((error: unknown) => {
-            failed = { error };
-            return EMPTY;
-          }),
-        ),
-        defer(() => rest$(attempt, failed?.error)),
-      );
-    };
+    }),
+  );
+};
+
+/** Continues a source with another one, which gets the error if the source has failed. */
+const continued = <T>(
+  source$: Observable<T>,
+  rest$: (error?: unknown) => Observable<T>,
+): Observable<T> =>
+  defer(() => {
+    let failure: unknown;
     return concat(
-      followed(followed$(sent$), 1),
-      defer(() => of(outputOf(task, onInput))),
-    ).pipe(
-      catchError((cause: unknown) => throwError(() => remoteError(remote, cause))),
-      finalize(() => {
-        if (task.taskId !== '' && !isAtRest(task)) cancel(running, task);
-      }),
+      source$.pipe(
+        catchError((error: unknown) => {
+          failure = error;
+          return EMPTY;
+        }),
+      ),
+      defer(() => rest$(failure)),
     );
   });
 

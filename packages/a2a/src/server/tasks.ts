@@ -85,199 +85,217 @@ export interface Tasks {
 }
 
 export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions): Tasks => {
-  const pending$ = approvals?.requests$ ?? EMPTY;
-  /** Follows a task from its view on: the changes, up to the one with which it comes to rest. */
-  const changes =
-    (view: TaskView): OperatorFunction<AgentEvent, Change> =>
-    (event$) => {
-      const seen = view.seq;
-      const first: Change = { view, updates: [] };
-      return event$.pipe(
-        filter(({ seq }) => seq > seen),
-        connect((new$) =>
-          merge(
-            pending$.pipe(
-              map((pending) => ({ type: 'pending', pending }) as const),
-              takeUntil(new$.pipe(ignoreElements(), endWith(undefined))),
-            ),
-            new$,
-          ),
-        ),
-        scan((change, happening) => changeOf(change.view, happening, progress), first),
-        takeWhile((change) => !isAtRest(change.view), true),
-      );
-    };
-
-  const found$: Tasks['found$'] = (taskId) =>
-    defer(() => {
-      if (taskId === '') throw new TaskNotFoundError('There is no such task.');
-      return visit.chatOf$(taskId);
-    }).pipe(
-      concatMap((chat) =>
-        callsOf$(chat).pipe(
-          concatMap((calls) => {
-            const at = calls.indexOf(taskId);
-            const later = at === -1 ? [] : calls.slice(at + 1);
-            const begun = newTask(taskId, chat.id, Date.now());
-            return eventsOf$(chat, taskId).pipe(
-              map((events) => afterEvents(begun, events)),
-              concatMap((view) => resumed$({ chat, callId: taskId, view }, later)),
-            );
-          }),
-        ),
-      ),
-      concatMap((open) =>
-        hasEnded(open.view)
-          ? of(open)
-          : concat(of([]), pending$.pipe(take(1))).pipe(
-              last(),
-              map((pending) => changeOf(open.view, { type: 'pending', pending }, false)),
-              map(({ view }) => ({ ...open, view })),
-            ),
-      ),
-    );
-
-  /** Follows a task to the calls that resumed it. While it is suspended, its conversation takes nothing else. */
-  const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask> => {
-    const { chat, view } = open;
-    const [callId, ...rest] = later;
-    if (callId === undefined || !hasStopped(view)) return of(open);
-    return eventsOf$(chat, callId).pipe(
-      concatMap((events) => {
-        if (events.length === 0) return of({ chat, callId, view: reopened(view) });
-        // The user has taken its question back.
-        if (!events.some(bringsResults)) return of({ ...open, view: takenBack(view) });
-        return resumed$({ chat, callId, view: afterEvents(reopened(view), events) }, rest);
-      }),
-    );
+  const server: TaskServer = {
+    visit,
+    approvals,
+    pending$: approvals?.requests$ ?? EMPTY,
+    progress,
   };
-
-  const settled$: Tasks['settled$'] = ({ chat, callId, view }) =>
-    isAtRest(view)
-      ? of(view)
-      : defer(() => chat.follow$(callId)).pipe(
-          changes(view),
-          reduce((_, change) => change.view, view),
-        );
-
-  const begun$ = (params: SendMessageRequest): Observable<OpenTask> => {
-    const message = checkedMessage(params.message);
-    const input = inputOf(message);
-    const { contextId } = message;
-    const chat = visit.chat(contextId === '' ? crypto.randomUUID() : contextIdOf(contextId));
-    return concat(
-      contextId === '' ? EMPTY : assertFree$(chat),
-      chat
-        .start$({ input })
-        .pipe(map((callId) => ({ chat, callId, view: newTask(callId, chat.id, Date.now()) }))),
-    );
-  };
-
-  const continued$ = (params: SendMessageRequest): Observable<OpenTask> => {
-    const message = checkedMessage(params.message);
-    return found$(message.taskId).pipe(
-      concatMap((open) => {
-        const { chat, view } = open;
-        if (message.contextId !== '' && message.contextId !== chat.id) {
-          throw new RequestMalformedError('The task belongs to another context.');
-        }
-        if (hasEnded(view)) {
-          throw new UnsupportedOperationError(
-            'The task has ended. Send the message without its id, with its contextId.',
-          );
-        }
-        const { waiting, isHeld } = view;
-        if (isHeld) {
-          throw new UnsupportedOperationError('The task waits for a decision. Try again later.');
-        }
-        if (waiting.length === 0) return steered$(open, params);
-        if (waiting.some(({ asks }) => asks === 'approval')) {
-          return decided$(open, params);
-        }
-        return chat
-          .start$({ input: resultsIn(message, waiting) })
-          .pipe(map((next) => ({ chat, callId: next, view: reopened(view) })));
-      }),
-    );
-  };
-
-  /** Adds a message to a task that is being worked on. */
-  const steered$ = (open: OpenTask, { message }: SendMessageRequest): Observable<OpenTask> =>
-    open.chat.runs$.pipe(
-      concatMap(([running]) =>
-        running?.callId === open.callId
-          ? open.chat.steer$(inputOf(checkedMessage(message)))
-          : of(false),
-      ),
-      map((delivered) => {
-        if (delivered) return open;
-        throw new UnsupportedOperationError('The task cannot take a message now.');
-      }),
-    );
-
-  const decided$ = (open: OpenTask, { message }: SendMessageRequest): Observable<OpenTask> =>
-    from(decisionsIn(checkedMessage(message), open.view.waiting)).pipe(
-      concatMap(({ token, verdict }) => from(approvals?.decide(token, verdict) ?? [])),
-      toArray(),
-      concatMap(() => found$(open.view.id)),
-    );
-
   return {
-    found$,
-    settled$,
+    found$: (taskId) => found$(server, taskId),
+    settled$: (open) => settled$(server, open),
     sent$: (params) =>
       defer(() => {
         if (params.configuration?.taskPushNotificationConfig !== undefined) {
           throw new PushNotificationNotSupportedError();
         }
-        return params.message?.taskId ? continued$(params) : begun$(params);
+        return params.message?.taskId ? continued$(server, params) : begun$(visit, params);
       }),
     joined$: (taskId) =>
-      found$(taskId).pipe(
+      found$(server, taskId).pipe(
         map((open) => {
           if (!hasEnded(open.view)) return open;
           throw new UnsupportedOperationError('The task has ended.');
         }),
       ),
-    cancelled$: (taskId) =>
-      found$(taskId).pipe(
-        concatMap((open) => {
-          const { chat, callId, view } = open;
-          if (hasEnded(view)) throw new TaskNotCancelableError('The task has ended.');
-          if (view.isHeld) throw new TaskNotCancelableError('The task waits for a decision.');
-          const isSuspended = view.waiting.some(({ asks }) => asks === 'result');
-          const call$ = isSuspended
-            ? chat.start$({ input: cancelledResults(view.waiting) })
-            : of(callId);
-          return call$.pipe(
-            concatMap((call) =>
-              // One that runs nowhere would never end.
-              chat
-                .stop$(call)
-                .pipe(
-                  concatMap((stopped) =>
-                    stopped === 0 ? EMPTY : chat.follow$(call).pipe(ignoreElements()),
-                  ),
-                ),
-            ),
-            endWith(undefined),
-            concatMap(() => found$(taskId)),
-            map((ended) => ended.view),
-          );
-        }),
-      ),
+    cancelled$: (taskId) => cancelled$(server, taskId),
     updates: (open) => (event$) =>
       concat(
         of(taskResponse(taskOf(open.view))),
         isAtRest(open.view)
           ? EMPTY
           : event$.pipe(
-              changes(open.view),
+              changes(server, open.view),
               concatMap((change) => change.updates),
             ),
       ),
   };
 };
+
+/** The server of the tasks, for the user who asks. */
+interface TaskServer extends TasksOptions {
+  readonly visit: Visit;
+  /** The approvals that wait for a decision. */
+  readonly pending$: ApprovalQueue['requests$'];
+}
+
+/** Follows a task from its view on: the changes, up to the one with which it comes to rest. */
+const changes =
+  ({ pending$, progress }: TaskServer, view: TaskView): OperatorFunction<AgentEvent, Change> =>
+  (event$) => {
+    const seen = view.seq;
+    const first: Change = { view, updates: [] };
+    return event$.pipe(
+      filter(({ seq }) => seq > seen),
+      connect((new$) =>
+        merge(
+          pending$.pipe(
+            map((pending) => ({ type: 'pending', pending }) as const),
+            takeUntil(new$.pipe(ignoreElements(), endWith(undefined))),
+          ),
+          new$,
+        ),
+      ),
+      scan((change, happening) => changeOf(change.view, happening, progress), first),
+      takeWhile((change) => !isAtRest(change.view), true),
+    );
+  };
+
+const found$ = (server: TaskServer, taskId: string): Observable<OpenTask> =>
+  defer(() => {
+    if (taskId === '') throw new TaskNotFoundError('There is no such task.');
+    return server.visit.chatOf$(taskId);
+  }).pipe(
+    concatMap((chat) =>
+      callsOf$(chat).pipe(
+        concatMap((calls) => {
+          const at = calls.indexOf(taskId);
+          const later = at === -1 ? [] : calls.slice(at + 1);
+          const begun = newTask(taskId, chat.id, Date.now());
+          return eventsOf$(chat, taskId).pipe(
+            map((events) => afterEvents(begun, events)),
+            concatMap((view) => resumed$({ chat, callId: taskId, view }, later)),
+          );
+        }),
+      ),
+    ),
+    concatMap((open) =>
+      hasEnded(open.view)
+        ? of(open)
+        : concat(of([]), server.pending$.pipe(take(1))).pipe(
+            last(),
+            map((pending) => changeOf(open.view, { type: 'pending', pending }, false)),
+            map(({ view }) => ({ ...open, view })),
+          ),
+    ),
+  );
+
+/** Follows a task to the calls that resumed it. While it is suspended, its conversation takes nothing else. */
+const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask> => {
+  const { chat, view } = open;
+  const [callId, ...rest] = later;
+  if (callId === undefined || !hasStopped(view)) return of(open);
+  return eventsOf$(chat, callId).pipe(
+    concatMap((events) => {
+      if (events.length === 0) return of({ chat, callId, view: reopened(view) });
+      // The user has taken its question back.
+      if (!events.some(bringsResults)) return of({ ...open, view: takenBack(view) });
+      return resumed$({ chat, callId, view: afterEvents(reopened(view), events) }, rest);
+    }),
+  );
+};
+
+const settled$ = (server: TaskServer, { chat, callId, view }: OpenTask): Observable<TaskView> =>
+  isAtRest(view)
+    ? of(view)
+    : defer(() => chat.follow$(callId)).pipe(
+        changes(server, view),
+        reduce((_, change) => change.view, view),
+      );
+
+const begun$ = (visit: Visit, params: SendMessageRequest): Observable<OpenTask> => {
+  const message = checkedMessage(params.message);
+  const input = inputOf(message);
+  const { contextId } = message;
+  const chat = visit.chat(contextId === '' ? crypto.randomUUID() : contextIdOf(contextId));
+  return concat(
+    contextId === '' ? EMPTY : assertFree$(chat),
+    chat
+      .start$({ input })
+      .pipe(map((callId) => ({ chat, callId, view: newTask(callId, chat.id, Date.now()) }))),
+  );
+};
+
+const continued$ = (server: TaskServer, params: SendMessageRequest): Observable<OpenTask> => {
+  const message = checkedMessage(params.message);
+  return found$(server, message.taskId).pipe(
+    concatMap((open) => {
+      const { chat, view } = open;
+      if (message.contextId !== '' && message.contextId !== chat.id) {
+        throw new RequestMalformedError('The task belongs to another context.');
+      }
+      if (hasEnded(view)) {
+        throw new UnsupportedOperationError(
+          'The task has ended. Send the message without its id, with its contextId.',
+        );
+      }
+      const { waiting, isHeld } = view;
+      if (isHeld) {
+        throw new UnsupportedOperationError('The task waits for a decision. Try again later.');
+      }
+      if (waiting.length === 0) return steered$(open, params);
+      if (waiting.some(({ asks }) => asks === 'approval')) {
+        return decided$(server, open, params);
+      }
+      return chat
+        .start$({ input: resultsIn(message, waiting) })
+        .pipe(map((next) => ({ chat, callId: next, view: reopened(view) })));
+    }),
+  );
+};
+
+/** Adds a message to a task that is being worked on. */
+const steered$ = (open: OpenTask, { message }: SendMessageRequest): Observable<OpenTask> =>
+  open.chat.runs$.pipe(
+    concatMap(([running]) =>
+      running?.callId === open.callId
+        ? open.chat.steer$(inputOf(checkedMessage(message)))
+        : of(false),
+    ),
+    map((delivered) => {
+      if (delivered) return open;
+      throw new UnsupportedOperationError('The task cannot take a message now.');
+    }),
+  );
+
+const decided$ = (
+  server: TaskServer,
+  open: OpenTask,
+  { message }: SendMessageRequest,
+): Observable<OpenTask> =>
+  from(decisionsIn(checkedMessage(message), open.view.waiting)).pipe(
+    concatMap(({ token, verdict }) => from(server.approvals?.decide(token, verdict) ?? [])),
+    toArray(),
+    concatMap(() => found$(server, open.view.id)),
+  );
+
+const cancelled$ = (server: TaskServer, taskId: string): Observable<TaskView> =>
+  found$(server, taskId).pipe(
+    concatMap((open) => {
+      const { chat, callId, view } = open;
+      if (hasEnded(view)) throw new TaskNotCancelableError('The task has ended.');
+      if (view.isHeld) throw new TaskNotCancelableError('The task waits for a decision.');
+      const isSuspended = view.waiting.some(({ asks }) => asks === 'result');
+      const call$ = isSuspended
+        ? chat.start$({ input: cancelledResults(view.waiting) })
+        : of(callId);
+      return call$.pipe(
+        concatMap((call) =>
+          // One that runs nowhere would never end.
+          chat
+            .stop$(call)
+            .pipe(
+              concatMap((stopped) =>
+                stopped === 0 ? EMPTY : chat.follow$(call).pipe(ignoreElements()),
+              ),
+            ),
+        ),
+        endWith(undefined),
+        concatMap(() => found$(server, taskId)),
+        map((ended) => ended.view),
+      );
+    }),
+  );
 
 /** A task whose next call brings the answers of its client. Each call numbers its events from 1. */
 const reopened = (view: TaskView): TaskView => {
