@@ -259,7 +259,6 @@ const partsOf = (see: See, use: readonly Layer[], isCut: boolean): Parts => {
           }),
         ),
         // Steps of a call that cannot be interrupted have fewer layers around them.
-        info: { observes: true },
       },
     ],
   };

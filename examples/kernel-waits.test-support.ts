@@ -327,7 +327,7 @@ const ends: readonly Wait[] = [
     name: 'interruptOn()',
     without: ['tool', 'preActing', 'postActing'],
     share: (parts) =>
-      layered(() => [interruptOn(defer(() => gated('Stop.')).pipe(share()))])({
+      layered(() => interruptOn(defer(() => gated('Stop.')).pipe(share())))({
         ...parts,
         model: stuck(parts.model),
       }),

@@ -143,7 +143,7 @@ const lateFirst = (): Layer => {
   let gates = 4;
   return {
     name: 'late',
-    open: () => (call$) => {
+    record: () => (call$) => {
       gates = Math.max(1, gates - 1);
       return concat(...Array.from({ length: gates }, () => gated(0))).pipe(
         ignoreElements(),

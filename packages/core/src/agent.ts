@@ -135,7 +135,7 @@ export const defineAgent = <
   return agentWith(use);
 };
 
-const contextOf = ({ info }: Layer): readonly ContextEntry[] => info?.context ?? [];
+const contextOf = ({ context = [] }: Layer): readonly ContextEntry[] => context;
 
 interface HotEvents extends Listener {
   /** Hot. Never errors, never completes. */

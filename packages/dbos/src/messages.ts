@@ -94,17 +94,15 @@ const decisions = contextKey<Decide$>('the decisions of the engine');
 /** Gives `awaitDecision` the decisions that are sent to a call. */
 export const decided = (messages$: Observable<Message>): Layer => ({
   name: 'decided',
-  info: {
-    context: [
-      decisions.of((request) =>
-        messages$.pipe(
-          filter(kindOf('decide')),
-          first((it) => isOn(it, request)),
-          map(({ verdict }) => verdict),
-        ),
+  context: [
+    decisions.of((request) =>
+      messages$.pipe(
+        filter(kindOf('decide')),
+        first((it) => isOn(it, request)),
+        map(({ verdict }) => verdict),
       ),
-    ],
-  },
+    ),
+  ],
 });
 
 /** Whether a decision is on a request: on this tool call, with the input that is asked about now. */

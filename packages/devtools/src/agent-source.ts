@@ -273,14 +273,14 @@ const ofOtherJournal =
   'The agent records its calls with a journal of its own. Pass it to fork them: devtools(agent, { journal }).';
 
 /** The journal as a layer that gives way to one of the agent. */
-const unlessRecorded = ({ priority = 30, open, call, step }: Journal): Layer => {
+const unlessRecorded = ({ priority = 30, record, call, step }: Journal): Layer => {
   const yields = ({ layers }: { readonly layers: readonly Layer[] }): boolean =>
     layers.some(({ name }) => name === 'journal');
   return {
     name: 'devtools journal',
     priority,
     inherit: true,
-    open: (context) => (yields(context) ? same : (open?.(context) ?? same)),
+    record: (context) => (yields(context) ? same : (record?.(context) ?? same)),
     call: (context) => (yields(context) ? same : (call?.(context) ?? same)),
     step: (context) => (yields(context) ? same : (step?.(context) ?? same)),
   };

@@ -175,7 +175,7 @@ describe('an inspected call', () => {
       const looking: Layer = {
         name: 'looking',
         inherit: true,
-        open: ({ layers }) => {
+        record: ({ layers }) => {
           seen.push(layers.map(({ name }) => name).filter((name) => name.startsWith('devtools')));
           return (call$) => call$;
         },

@@ -7,6 +7,7 @@ import {
   type Perform,
   watch,
 } from '@millrace/core';
+import { interruptLayer } from '@millrace/core/call';
 import { isRecord, isSameInput } from '@millrace/core/values';
 import {
   concatMap,
@@ -63,7 +64,7 @@ export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[
     name,
     priority: outermost,
     inherit: true,
-    open: (context) => {
+    record: (context) => {
       const { info: call, layers, interruption } = context;
       const { callId, rootId, parentId } = call;
       const end =
@@ -117,7 +118,7 @@ export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[
       ),
     ),
   };
-  return [seeing, holding];
+  return [interruptLayer, seeing, holding];
 };
 
 const name = 'devtools';

@@ -121,7 +121,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
   const flights = createSingleFlight<Item>();
   return {
     name: 'cacheResponses',
-    info: { observes: true },
+
     model: ({ info: call, hooks }) => {
       const owner = scope === undefined ? userScope(call) : scope(call);
       let isReported = false;

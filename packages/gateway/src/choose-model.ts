@@ -33,7 +33,6 @@ export const choosingLayer = (chooser: Chooser): Layer => {
   return {
     name: chooser.name,
     priority: chooser.priority,
-    info: { observes: true },
     turn: (phases) => [choosing(chooser, chosen), ...phases],
     model: ({ local }) => {
       const state = local(chosen);

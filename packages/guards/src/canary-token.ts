@@ -39,7 +39,6 @@ export const canaryToken = (options: CanaryTokenOptions = {}): Layer => {
   return {
     name: 'canaryToken',
     inherit: true,
-    info: { observes: true },
     model: () => (next) => marked(next, token.toLowerCase(), leak),
   };
 };

@@ -207,7 +207,6 @@ const extractionLayer = (
   name: 'extractMemories',
   // As the recording of long-term memory: outside of the conversation, so a stored answer is remembered.
   priority: 58,
-  info: { observes: true },
   turn: (phases) =>
     phases.includes(reasoning)
       ? insertBefore(reasoning, ({ local }) =>

@@ -19,6 +19,7 @@ import {
   type Reply,
   type Usage,
 } from '@millrace/core';
+import { isResumed } from '@millrace/core/call';
 import {
   catchError,
   defer,
@@ -76,7 +77,7 @@ export const harmless = <Value, Result, Otherwise>(
 
 /** Traces each call, from its subscription until it ends. */
 export const traceCalls =
-  (tracing: Tracing): NonNullable<Layer['open']> =>
+  (tracing: Tracing): NonNullable<Layer['record']> =>
   (context) =>
   (call$) =>
     defer(() => {
@@ -124,10 +125,10 @@ const startCall = (tracing: Tracing, share: Share, context: Context): TracedCall
   const parent = parentOf(tracing, share, context, outer);
   const agentName = call.agent.at(-1) ?? '';
   const shared = sharedAttributes(share, call);
-  const isResumed = context.layers.some(({ info }) => info?.resumed === true);
+  const resumed = isResumed(context);
   const attributes = {
     ...{ ...shared, ...attributesOf(call), [keys.agentName]: agentName },
-    ...(isResumed && { [keys.resumed]: true }),
+    ...(resumed && { [keys.resumed]: true }),
   };
   const name = `${operations.call} ${agentName}`;
   const span = startSpan(share, name, SpanKind.INTERNAL, startedAt, attributes, parent);

@@ -84,7 +84,7 @@ describe('what it costs', () => {
     const seeing: Layer = {
       ...otel()[0],
       name: 'seeing',
-      open: ({ layers }) => {
+      record: ({ layers }) => {
         seen.push(layers.some(({ name }) => name === 'interrupt'));
         return (call$) => call$;
       },

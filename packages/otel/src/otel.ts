@@ -59,7 +59,7 @@ export const otel = (options: OtelOptions = {}): readonly Layer[] => {
   };
   return [
     // Outermost, so that it sees waits and failures of other layers.
-    layerWhile(tracing, 'otel', 2, 'open', traceCalls(tracing)),
+    layerWhile(tracing, 'otel', 2, 'record', traceCalls(tracing)),
     // Within the journal at 30, so that replayed steps do not reach it, and outside of interrupts at 40.
     layerWhile(tracing, 'otelTools', 31, 'step', traceTools(tracing)),
     // After the history is read at 60: a step that the journal does not have ends its replay.
@@ -70,7 +70,7 @@ export const otel = (options: OtelOptions = {}): readonly Layer[] => {
 };
 
 /** A layer that has its part only while a provider is registered: without it, it costs a call nothing. */
-const layerWhile = <Part extends 'open' | 'call' | 'step' | 'model'>(
+const layerWhile = <Part extends 'record' | 'call' | 'step' | 'model'>(
   tracing: Tracing,
   name: string,
   priority: number,
@@ -78,7 +78,7 @@ const layerWhile = <Part extends 'open' | 'call' | 'step' | 'model'>(
   own: Layer[Part],
 ): Layer => {
   const layer: Layer = {
-    ...{ name, priority, inherit: true, info: { observes: true } },
+    ...{ name, priority, inherit: true },
   };
   tracings.set(layer, tracing);
   return Object.defineProperty(layer, part, {

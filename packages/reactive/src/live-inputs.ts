@@ -303,7 +303,7 @@ const begin = <T>(used: Used<T>, value: T): void => {
 };
 
 /** Parts that all layers of live inputs share. */
-const base = (name: string) => ({ name, info: { observes: true } }) as const;
+const base = (name: string) => ({ name }) as const;
 
 const read = (name: string, options: LiveOptions): Complete<LiveOptions> => {
   checkOptions(`${name}()`, options, liveRules);

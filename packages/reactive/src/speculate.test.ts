@@ -199,7 +199,7 @@ describe('T19: speculate', () => {
         seen.flush();
         seen.expectSubscriptions(seen.runs[0]?.subscriptions ?? []).toBe('-^ 7ms !');
       },
-      { use: ({ cold }) => [interruptOn(cold('9ms x'))] },
+      { use: ({ cold }) => interruptOn(cold('9ms x')) },
     );
   });
 
@@ -213,7 +213,7 @@ describe('T19: speculate', () => {
         seen.expectSubscriptions(seen.runs[0]?.subscriptions ?? []).toBe('-^ 7ms !');
         expect(seen.signals.map(({ aborted }) => aborted)).toEqual([true]);
       },
-      { use: ({ cold }) => [interruptOn(cold('9ms x'))] },
+      { use: ({ cold }) => interruptOn(cold('9ms x')) },
     );
   });
 

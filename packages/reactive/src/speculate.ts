@@ -64,7 +64,6 @@ export const speculate = (options: SpeculateOptions): Layer => {
     single: true,
     // Within `addTools` and `selectTools`, whose tools it starts.
     priority: 95,
-    info: { observes: true },
     call: (context) => (next) => (call) => {
       if (call.status !== 'prepared') return next(call);
       if (typeof tools !== 'function') checkNames(tools, call, context);

@@ -69,7 +69,6 @@ export const skills = (
     name: 'skills',
     priority: 85,
     single: true,
-    info: { observes: true },
     ...(allowedTools === 'restrict' && restrictingTools),
     call: (context) => (next) => (call) => {
       if (call.status !== 'prepared') return next(call);

@@ -10,5 +10,7 @@ export {
   recall,
   recallBeforeInput,
 } from '../seams/call.js';
+export { interruptLayer } from '../seams/steps.js';
+export { isResumed } from '../seams/through.js';
 export { lineageOf } from '../seams/call-scope.js';
 export type { Answer } from '../seams/layer.js';

@@ -38,7 +38,7 @@ import {
   verifyEvents,
 } from '../testing/index.js';
 import { budget, createSemaphore, limitCalls } from '../layers/traffic/index.js';
-import { answerWith } from './index.js';
+import { answerWith, interruptLayer } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
@@ -194,7 +194,7 @@ describe('interrupts and layers', () => {
           },
       };
       const model = scriptedModel(() => NEVER);
-      const said$ = createAgent({ model, use: [stopping] })
+      const said$ = createAgent({ model, use: [[interruptLayer, stopping]] })
         .call$('?', { scheduler })
         .pipe(map(textOf));
       expectObservable(said$).toBe('10ms (a|)', { a: 'Enough.' });

@@ -30,15 +30,15 @@ import type { AgentEvent, Listener } from '../events.js';
 import { frozen, answerTextOf } from '../values/message.js';
 import { type Input, readAsked, voices } from '../seams/input.js';
 import type { Answer, Context, Layer } from '../seams/layer.js';
-import { interruptLayer, performThrough } from '../seams/steps.js';
+import { isInterruptible, performThrough } from '../seams/steps.js';
 import {
   answerThrough,
   handedDown,
   hooksOf,
+  isResumed,
   layersFor,
   layersOf,
-  mayInterrupt,
-  openThrough,
+  recordThrough,
 } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Model } from '../models/model.js';
@@ -78,12 +78,10 @@ export type Composition = ReturnType<typeof compose>;
 export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => {
   const above = inherited ?? [];
   const interceptors = hooksOf(layersOf(use, above));
-  const isInterruptible = inherited !== undefined || use.some(mayInterrupt);
   const native = [preCallLayer, ...layersFor(interceptors), conversationLayer, postCallLayer];
-  const cuts = isInterruptible ? [interruptLayer] : [];
   return {
     use,
-    layers: layersOf([...native, ...use, ...cuts], above),
+    layers: layersOf([...native, ...use], above),
     interceptors,
   };
 };
@@ -101,12 +99,12 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
       hasBegun = true;
       return observedCall$(setup.options, call, replied$, view);
     };
-    if (!context.layers.some(({ open }) => open)) return run$(replyThroughLayers$(setup, call));
+    if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
     const begun$ = defer(() => {
       if (hasBegun) throw openFault();
       return run$(replyThroughLayers$(setup, call));
     });
-    return defer(() => openThrough(context.layers, context, begun$)).pipe(
+    return defer(() => recordThrough(context.layers, context, begun$)).pipe(
       throwIfEmpty(() => (nothing = openFault())),
       // Observers of the agent also see calls that could not start.
       catchError((cause: unknown) => {
@@ -201,8 +199,11 @@ const replyThroughLayers$ = (
   made$(() => {
     const { info: call, layers, local, scheduler } = context;
     const own = setup.answer(context);
-    const isResumed = layers.some(({ info }) => info?.resumed === true);
-    const asked = readAsked(setup.input, { ...call, ...local(voices), isResumed });
+    const asked = readAsked(setup.input, {
+      ...call,
+      ...local(voices),
+      isResumed: isResumed(context),
+    });
     local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, own);
@@ -274,7 +275,7 @@ const createCall = (setup: CallSetup): StartedCall => {
       ? setup.composition
       : compose(setup.composition.use, handedDown(caller.layers, speaks));
   const labels: CallLabels = { ...scope?.labels };
-  for (const { info } of use) Object.assign(labels, info?.labels);
+  for (const layer of use) Object.assign(labels, layer.labels);
   const call = infoOf(agentName, options, labels, above, speaks);
   const events$ = new Subject<AgentEvent>();
   const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
@@ -307,7 +308,7 @@ const createCall = (setup: CallSetup): StartedCall => {
     events$,
     scheduler,
     demand: joinDemand(options.demand, caller?.demand),
-    interruption: createInterruption(scheduler),
+    interruption: createInterruption(scheduler, isInterruptible({ layers })),
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };

@@ -1,5 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import { AsyncSubject, defer, observeOn, of, Subject } from 'rxjs';
+import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
 
@@ -16,7 +17,7 @@ export interface Interruption {
   readonly signal$: Observable<Interrupt>;
   /** The same, but also emits an interrupt that waits, for steps that only wait. */
   readonly asked$: Observable<Interrupt>;
-  /** Interrupts, immediately or once interrupts are resumed; false if the loop has ended. */
+  /** Interrupts, immediately or once interrupts are resumed; false if the loop has ended. Throws `config` without `interruptLayer`. */
   trigger(interrupt: Interrupt): boolean;
   /** Holds a step: an interrupt cuts it as soon as nothing holds it. Call the returned function once to release it. */
   hold(stepId: string): () => void;
@@ -28,7 +29,10 @@ export interface Interruption {
   close(): void;
 }
 
-export const createInterruption = (scheduler: SchedulerLike): Interruption => {
+export const createInterruption = (
+  scheduler: SchedulerLike,
+  isInterruptible: boolean,
+): Interruption => {
   const { hold, released$ } = createHolds(scheduler);
   const signal$ = new AsyncSubject<Interrupt>();
   const asked$ = new AsyncSubject<Interrupt>();
@@ -52,6 +56,7 @@ export const createInterruption = (scheduler: SchedulerLike): Interruption => {
     signal$,
     asked$,
     trigger: (interrupt) => {
+      if (!isInterruptible) throw notInterruptible();
       if (closed) return false;
       if (mayCut) interruptBy(interrupt);
       else {
@@ -77,6 +82,11 @@ export const createInterruption = (scheduler: SchedulerLike): Interruption => {
   };
   return interruption;
 };
+
+const notInterruptible = (): MillraceError =>
+  misuse(
+    'The call cannot be interrupted: put `interruptLayer` of @millrace/core/call in the list of the layer that does so.',
+  );
 
 /** Converts a signal to an interrupt. The text is a string, its `message`, or the text of a message; otherwise none. */
 export const toInterrupt = (signal: unknown): Interrupt => {

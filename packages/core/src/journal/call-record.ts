@@ -8,6 +8,7 @@ import type { InputMessage } from '../seams/input.js';
 import { isRecord, parsedJson } from '../values/json.js';
 import { checkFormat } from '../values/stored-format.js';
 import type { Layer } from '../seams/layer.js';
+import { interruptLayer } from '../seams/steps.js';
 import { readUse } from '../seams/read-use.js';
 import { type Message, withPlainResults } from '../values/message.js';
 import type { Place } from '../values/message-tree.js';
@@ -78,7 +79,7 @@ const layersIn = ({ use }: Readonly<Record<string, unknown>>): readonly Layer[] 
 const lasting: readonly string[] = ['approval', 'output'];
 
 /** Layers that a resume does not need: interrupts, and the history, which is recorded. */
-const spare: readonly string[] = ['interruptOn', 'history', 'conversation'];
+const spare: readonly string[] = [interruptLayer.name, 'interruptOn', 'history', 'conversation'];
 
 const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] => {
   const layers = layersIn(options).map(({ name }) => name);

@@ -42,7 +42,7 @@ export const draining = (): Layer & Drainable => {
   const { drain$, drain, track$ } = createDraining();
   return {
     name: 'draining',
-    open:
+    record:
       ({ info: { parentId } }) =>
       (call$) =>
         parentId === undefined ? track$(() => call$) : call$,

@@ -49,7 +49,7 @@ describe('a journal among other layers', () => {
     const gate: Layer = {
       name: 'gate',
       priority: 5,
-      open: (context) => (call$) =>
+      record: (context) => (call$) =>
         context
           .perform({ kind: 'gate', id: 'gate', input: undefined, run: () => of(true) })
           .pipe(concatMap(() => call$)),

@@ -28,7 +28,7 @@ import type { AgentEvent } from '../events.js';
 import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
 import type { Answer, Layer, Context, Use } from '../seams/layer.js';
-import { trusted } from '../seams/through.js';
+import { resuming, trusted } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
@@ -63,7 +63,7 @@ import { redactedStore } from './redacted-journal.js';
 import type { Resumable, ResumeOptions } from './resumable.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
-import { isInterruptible } from '../seams/steps.js';
+import { interruptLayer, isInterruptible } from '../seams/steps.js';
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
@@ -176,7 +176,7 @@ export function journal(
       assertGiven(callId, written, { ...given });
       mark();
       const drained = running.untilDrained(open, callId, mark);
-      const layers = resuming({ journal: drained, onUncertain }, written);
+      const layers = resumedBy({ journal: drained, onUncertain }, written);
       // Also last: a journal among the layers of the call must not replace them.
       const use = [...(given.use ?? []), ...layers];
       const before = plainOptionsIn(written.options);
@@ -248,7 +248,7 @@ const recording = (open: <T>(context: Context, call$: Observable<T>) => Observab
   priority: 30,
   single: true,
   inherit: true,
-  open: (context) => {
+  record: (context) => {
     const { parentId } = context.info;
     const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
     if (above === undefined) return (call$) => open(context, call$);
@@ -301,23 +301,25 @@ const begun$ = <T>(
 
 const recordedCalls = cell('family', createRunning);
 
-const resuming = (
+const resumedBy = (
   log: Pick<CallLog, 'journal' | 'onUncertain'>,
   { agent, sessionId, history, options, ...begun }: CallRecord,
 ): Use => [
-  trusted({
-    ...recording((context, call$) => {
-      const { info: call, local } = context;
-      const name = call.agent.at(-1);
-      if (agent !== name) throw ofAnother(call.callId, agent, name);
-      if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
-      local(forks).made = begun.forks ?? [];
-      local(keySeed).id = begun.keySeed;
-      begin(context, { ...log, isOutermost: true, isResumed: true });
-      return call$;
-    }),
-    info: { resumed: true },
-  }),
+  interruptLayer,
+  resuming(
+    trusted(
+      recording((context, call$) => {
+        const { info: call, local } = context;
+        const name = call.agent.at(-1);
+        if (agent !== name) throw ofAnother(call.callId, agent, name);
+        if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
+        local(forks).made = begun.forks ?? [];
+        local(keySeed).id = begun.keySeed;
+        begin(context, { ...log, isOutermost: true, isResumed: true });
+        return call$;
+      }),
+    ),
+  ),
   ...(history === undefined ? [] : carrying(() => history, true)),
   ...(history !== undefined || options.history === undefined
     ? []

@@ -4,6 +4,7 @@ import { contained } from '../flow/contained.js';
 import { misuse, toMillraceError } from '../values/errors.js';
 import { toInterrupt } from '../flow/interruption.js';
 import type { Layer, Context } from '../seams/layer.js';
+import { interruptLayer } from '../seams/steps.js';
 import { having } from '../values/options.js';
 
 /**
@@ -11,7 +12,7 @@ import { having } from '../values/options.js';
  * becomes the text of the reply. An error of the source is reported by a `handlerError`, and the call continues. Each
  * call subscribes to the source until its reply.
  */
-export const interruptOn = (source$: Observable<unknown>): Layer => {
+export const interruptOn = (source$: Observable<unknown>): readonly Layer[] => {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',
@@ -21,7 +22,7 @@ export const interruptOn = (source$: Observable<unknown>): Layer => {
       merge(interruptedBy$([layer], context), next(call)).pipe(take(1)),
   };
   sources.set(layer, source$);
-  return layer;
+  return [interruptLayer, layer];
 };
 
 const sources = new WeakMap<Layer, Observable<unknown>>();

@@ -24,7 +24,7 @@ const switched = () => {
   const state = { isOn: true };
   const noting: Layer = {
     name: 'noting',
-    open: ({ info: call }) => tap({ subscribe: () => noted.push(call.agent.join('/')) }),
+    record: ({ info: call }) => tap({ subscribe: () => noted.push(call.agent.join('/')) }),
   };
   const wrap = (agent: Agent): Agent =>
     wrapAgent(agent, (own, options) => [state.isOn ? own.with(noting) : own, options]);
@@ -59,7 +59,7 @@ describe('wrapAgent', () => {
     const typed = agent.with({
       name: 'own',
       priority: 1,
-      open: () => tap(() => noted.push('own')),
+      record: () => tap(() => noted.push('own')),
     });
     await typed.call('b');
     subscription.unsubscribe();

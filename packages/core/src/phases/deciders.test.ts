@@ -307,7 +307,7 @@ describe('I20: what runs is what every decider saw', () => {
               w.paying('refund', ...approversOf('refund', refund)),
             ],
             [
-              interruptOn(isInterrupted ? timer(0) : NEVER),
+              ...interruptOn(isInterrupted ? timer(0) : NEVER),
               ...interceptors.map(([table, names], index) =>
                 w.interceptor(`interceptor ${index}`, (name, n) => {
                   const said = ruleOf(table)(name, n);

@@ -13,9 +13,19 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { createAgent, interruptOn, type Layer, on, type Step, textOf, tool } from '../index.js';
+import {
+  type AgentOptions,
+  createAgent,
+  interruptOn,
+  type Layer,
+  on,
+  type Step,
+  textOf,
+  tool,
+} from '../index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
-import { handedDown, layersOf, mayInterrupt } from './through.js';
+import { interruptLayer } from './steps.js';
+import { handedDown, layersOf } from './through.js';
 import { type Cell, cell, createLocals } from '../step.js';
 
 const layer = (name: string, more: Omit<Layer, 'name'> = {}): Layer => ({ name, ...more });
@@ -38,12 +48,23 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
 const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
-  it('may interrupt their call, unless they only observe', () => {
-    const may = (info: Layer['info']) => mayInterrupt(layer('any', { ...(info && { info }) }));
-    expect(may(undefined)).toBe(true);
-    expect(may({ observes: true })).toBe(false);
-    expect(may({ observes: true, resumed: true })).toBe(true);
-    expect(mayInterrupt(on('preActing', tap()))).toBe(false);
+  it('S1: a call that no layer may interrupt says so to one that does', async () => {
+    const stopping = layer('stopping', {
+      call:
+        ({ interruption }) =>
+        (next) =>
+        (call) => {
+          interruption.trigger({ message: 'Stop.' });
+          return next(call);
+        },
+    });
+    const call = (use: AgentOptions['use'] = []) =>
+      createAgent({ model: scriptedModel([text('Done.')]), use }).call('?');
+    await expect(call([stopping])).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining('interruptLayer'),
+    });
+    expect(textOf(await call([[interruptLayer, stopping]]))).toBe('Stop.');
   });
 
   it('know the other layers, and the step that makes the call', async () => {
@@ -51,7 +72,7 @@ describe('layers', () => {
     const seeing = layer('seeing', {
       inherit: true,
       priority: 7,
-      open: ({ info, layers }) => {
+      record: ({ info, layers }) => {
         seen.push([info.agent.join('/'), info.parentStep, layers[0]?.name]);
         return (call$) => call$;
       },
@@ -105,7 +126,7 @@ describe('layers', () => {
     const agent = createAgent({
       model,
       tools: [asks],
-      use: [layer('labels', { info: { labels } })],
+      use: [layer('labels', { labels })],
     });
     const events = await record(agent.stream$('?', { callId: 'real' }));
     expect(seen).toEqual(['real', 'function', expect.objectContaining({ tenant: 'acme' })]);
@@ -114,7 +135,7 @@ describe('layers', () => {
       new Set(events.map((event) => JSON.stringify([event.rootId, event['tenant' as never]]))),
     ).toEqual(new Set(['["real","acme"]']));
     expect(new Set(events.map(({ callId }) => callId.split('/')[0]))).toEqual(new Set(['real']));
-    const odd = { name: 'odd', info: { labels: { sessionId: 's', type: 'odd' } } };
+    const odd = { name: 'odd', labels: { sessionId: 's', type: 'odd' } };
     expect(() => createAgent({ model, use: [odd] })).toThrow("an object without a label 'type'");
   });
 
@@ -286,7 +307,7 @@ describe('layers', () => {
     const opening = (name: string, priority: number): Layer =>
       layer(name, {
         priority,
-        open: () => (call$) =>
+        record: () => (call$) =>
           call$.pipe(
             tap({ subscribe: () => notes.push(`${name} opens`) }),
             finalize(() => notes.push(`${name} closes`)),
@@ -313,7 +334,7 @@ describe('layers', () => {
       model: scriptedModel(),
       use: [
         layer('late', { call: () => (next) => (call) => (begun.push('late'), next(call)) }),
-        layer('shut', { open: () => () => throwError(() => new Error('no')) }),
+        layer('shut', { record: () => () => throwError(() => new Error('no')) }),
       ],
     });
     agent.events$.subscribe(({ type }) => heard.push(type));
@@ -322,7 +343,7 @@ describe('layers', () => {
     expect([begun, heard]).toEqual([[], ['error']]);
   });
 
-  it.each<[Layer['open'], string]>([
+  it.each<[Layer['record'], string]>([
     [() => () => EMPTY, "A layer's 'open' must subscribe once"],
     [() => (call$) => concat(call$, call$), "A layer's 'open' must subscribe once"],
     [
@@ -332,7 +353,7 @@ describe('layers', () => {
       "In the layer 'odd': torn",
     ],
   ])('Y3: an odd opening is an error that says what is odd (%#)', async (open, why) => {
-    const use = [layer('odd', { ...(open && { open }) })];
+    const use = [layer('odd', { ...(open && { record: open }) })];
     const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]), use });
     await expect(agent.call('?')).rejects.toThrow(why);
   });
@@ -343,7 +364,7 @@ describe('layers', () => {
       const heard: string[] = [];
       const agent = createAgent({
         model: scriptedModel([text('a')]),
-        use: [layer('late', { open: () => (call$) => late$.pipe(switchMap(() => call$)) })],
+        use: [layer('late', { record: () => (call$) => late$.pipe(switchMap(() => call$)) })],
       });
       agent.events$.subscribe(({ type }) => heard.push(type));
       expectObservable(agent.call$('?', { scheduler }), '^--!').toBe('');
@@ -356,7 +377,7 @@ describe('layers', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const below = createAgent({
         model: scriptedModel([text('a')]),
-        use: [layer('late', { open: () => (call$) => NEVER.pipe(switchMap(() => call$)) })],
+        use: [layer('late', { record: () => (call$) => NEVER.pipe(switchMap(() => call$)) })],
       });
       const ask = tool({
         name: 'echo',

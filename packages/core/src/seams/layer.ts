@@ -43,29 +43,22 @@ export interface Layer {
   readonly priority?: number;
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
-  /** Information about calls with this layer. */
-  readonly info?: {
-    /** Fields of `CallInfo`, events and tool contexts. They cannot replace a standard field. */
-    readonly labels?: CallLabels;
-    /** Values of context keys. They override those of the agent. */
-    readonly context?: readonly ContextEntry[];
-    /** The layer resumes its call, and may interrupt it. */
-    readonly resumed?: true;
-    /** The layer never interrupts its call: without others that may, steps cost less. */
-    readonly observes?: true;
-  };
+  /** Fields of `CallInfo`, events and tool contexts. They cannot replace a standard field. */
+  readonly labels?: CallLabels;
+  /** Values of context keys. They override those of the agent. */
+  readonly context?: readonly ContextEntry[];
   /** Replaces an earlier layer of the same name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
   /**
    * Wraps the whole call, from before its first event until after its last, outside of every `call`. An error before
    * it subscribes fails the call before any layer starts.
    */
-  readonly open?: (context: Context) => <T>(call$: Observable<T>) => Observable<T>;
+  readonly record?: (context: Context) => <T>(call$: Observable<T>) => Observable<T>;
   /**
    * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
    * errors, which fails the call. Emits one reply, which is passed on when the layer completes. If an interrupt comes before the
    * layer passed the call on, the layer is skipped, unless it waits in a step of its context: then the step is cut, and the layer decides.
-   * To end the call, trigger `context.interruption`; unsubscribing from `next(call)` reports nothing.
+   * To end the call, trigger `context.interruption`, and put `interruptLayer` beside the layer; unsubscribing from `next(call)` reports nothing.
    */
   readonly call?: (context: Context) => (next: Answer) => Answer;
   /**

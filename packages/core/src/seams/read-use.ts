@@ -1,6 +1,7 @@
 import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkOptions, isFunction, isNumber, isText, oneOf, type Rule } from '../values/options.js';
+import { isContextEntry } from '../tools/context-key.js';
 import { isInterceptor } from './interceptor.js';
 import type { Layer } from './layer.js';
 
@@ -8,7 +9,7 @@ import type { Layer } from './layer.js';
 export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (use === undefined) return [];
   if (!Array.isArray(use)) throw noLayer(owner);
-  return use.flat().map((layer: unknown) => {
+  return use.flat(Infinity).map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
     const isPart = (name: string): boolean => name !== 'name' && Object.hasOwn(rules, name);
     // A layer may have other properties, such as methods. Without any known part, one was misspelt.
@@ -25,11 +26,12 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   priority: isNumber,
   inherit: oneOf(true, 'voice'),
   single: oneOf(true),
-  info: [
-    (value) => isRecord(value) && !('type' in Object(value['labels'])),
-    "an object without a label 'type'",
+  labels: [(value) => isRecord(value) && !('type' in value), "an object without a label 'type'"],
+  context: [
+    (value) => Array.isArray(value) && value.every(isContextEntry),
+    'a list of values of context keys, such as [key.of(value)]',
   ],
-  open: isFunction,
+  record: isFunction,
   call: isFunction,
   step: isFunction,
   model: isFunction,

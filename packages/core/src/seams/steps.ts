@@ -96,10 +96,14 @@ const checkedStep =
 const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>
   new MillraceError('invalidState', `The layer '${name}' emitted ${what} for the step '${id}'.`);
 
-/** On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete. */
+/**
+ * On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete.
+ * Belongs in the list of each layer that may interrupt: `use: [[interruptLayer, myLayer]]`. A call without it cannot be interrupted, and its steps cost less.
+ */
 export const interruptLayer: Layer = {
   name: 'interrupt',
   priority: 40,
+  inherit: true,
   step:
     ({ interruption }) =>
     (next) =>

@@ -67,10 +67,17 @@ export const trusted = <Own extends Layer>(layer: Own): Own => {
   return layer;
 };
 
-/** Whether a layer may interrupt its call: layers of other packages may, unless they only observe, and those that resume. */
-export const mayInterrupt = (layer: Layer): boolean =>
-  layer.info?.resumed ??
-  !(layer.info?.observes ?? (trustedOnes.has(layer) || isInterceptor(layer)));
+const resumingOnes = new WeakSet<Layer>();
+
+/** Marks a layer that resumes its call. */
+export const resuming = <Own extends Layer>(layer: Own): Own => {
+  resumingOnes.add(layer);
+  return layer;
+};
+
+/** Whether a call is resumed. */
+export const isResumed = ({ layers }: Pick<Context, 'layers'>): boolean =>
+  layers.some((layer) => resumingOnes.has(layer));
 
 /** The layers that run the hooks of a call. */
 export const layersFor = (hooks: readonly Hook[]): readonly Layer[] => [
@@ -83,14 +90,14 @@ export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
     ...(layer.on ?? []).map(({ hook }) => hook),
   ]);
 
-export const openThrough = <T>(
+export const recordThrough = <T>(
   layers: readonly Layer[],
   context: Context,
   call$: Observable<T>,
 ): Observable<T> =>
   layers.reduceRight(
-    (next$, { name, open }) =>
-      open === undefined ? next$ : made(name, () => open(context))(next$),
+    (next$, { name, record }) =>
+      record === undefined ? next$ : made(name, () => record(context))(next$),
     call$,
   );
 

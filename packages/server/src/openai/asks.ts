@@ -151,7 +151,7 @@ export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): La
       });
     };
   },
-  open:
+  record:
     ({ info: { callId }, hooks, local }) =>
     (call$) => {
       const over$ = new Subject<void>();

@@ -461,7 +461,7 @@ describe('I5: the sandbox of codeActing ends', () => {
 
   it('when the call is interrupted, after the tools that it called', async () => {
     const { state, started$, wait } = waiting();
-    const layers = [interruptOn(started$.pipe(delay(0)))];
+    const layers = interruptOn(started$.pipe(delay(0)));
     const { agent } = agentFor('await tools.wait()', { tools: [wait], layers });
     const events = await record(agent.stream$('x'));
     const ends = events.flatMap((event) =>

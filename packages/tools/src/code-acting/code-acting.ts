@@ -82,7 +82,6 @@ export const codeActing = (options: CodeActingOptions = {}): Layer => {
     name,
     priority: 92,
     single: true,
-    info: { observes: true },
     call: (context) => (next) => (call) => {
       const direct = [...alwaysDirect, ...settings.direct];
       const usable = usableTools(call).filter((it) => !direct.includes(it.name));
@@ -267,7 +266,7 @@ const endings: Readonly<Partial<Record<Reply['reason'], string>>> = {
 
 /** The part of a layer of the agent that concerns tool calls. Inherited layers apply by themselves. */
 const layerForTools = (layer: Layer): readonly Layer[] => {
-  if (layer.inherit === true || layer.name === name || isInterrupt(layer)) return [];
+  if (layer.inherit === true || layer.name === name) return [];
   if (isInterceptor(layer)) return isOfTools(layer) ? [layer] : [];
   const { step, priority = 100 } = layer;
   const on = (layer.on ?? []).filter(isOfTools);
@@ -275,10 +274,6 @@ const layerForTools = (layer: Layer): readonly Layer[] => {
   if (on.length === 0 && !wraps) return [];
   return [{ name: layer.name, priority, on, ...(wraps && { step: stepsOfTools(step) }) }];
 };
-
-/** Every call has its own. */
-const isInterrupt = ({ name: own, priority }: Layer): boolean =>
-  own === 'interrupt' && priority === 40;
 
 const isInterceptor = (layer: Layer): layer is Interceptor & Layer => 'hook' in layer;
 

@@ -54,6 +54,7 @@ import { createSteering, steeringLayer, steerings } from './steering.js';
 import { afterPreCall$ } from '../../call/layers/pre-call.js';
 import { outcome } from '../../run.js';
 import { scopeOf } from '../../seams/call-scope.js';
+import { interruptLayer } from '../../seams/steps.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -160,6 +161,7 @@ export const createAttempts = (isNamed: boolean): Attempts => {
 };
 
 export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly Layer[] => [
+  interruptLayer,
   usageLayer(place),
   queueLayer(place, entry),
   turnLayer(place, entry),
@@ -182,7 +184,8 @@ const queueLayer = (
   name: 'session',
   // Outermost: work of layers after the reply still belongs to the call.
   priority: Number.MIN_SAFE_INTEGER,
-  info: { labels: { sessionId: id }, context: values },
+  labels: { sessionId: id },
+  context: values,
   call: (context) => (next) => (call) =>
     defer(() => {
       const { info, interruption, local, whenOver } = context;

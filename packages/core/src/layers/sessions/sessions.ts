@@ -53,6 +53,7 @@ import {
 import type { OnBusy, QueuedCall } from './session-queue.js';
 import { type SessionState, stateVersion } from './session-state.js';
 import { steerInto$, type SteerOutcome } from './steering.js';
+import { isResumed } from '../../seams/through.js';
 
 declare module '../../values/reply.js' {
   interface CallLabels {
@@ -245,7 +246,7 @@ const createSession = <Output, Run extends AnyRun>(
   handle: Handle,
 ): Session<Output, Run> => {
   const { parts, defaults, context, layers } = handle;
-  const isResumed = layers.some(({ info }) => info?.resumed);
+  const resumes = isResumed({ layers });
   const { id, queue, memory, record } = parts;
   const startCall$ = <Seen>(
     input: Input,
@@ -277,7 +278,7 @@ const createSession = <Output, Run extends AnyRun>(
       return view(viewed(input, agent.with(layers, around), given));
     };
     // It may wait forever, and must not interrupt a call that came since.
-    if (isResumed) return start(parts, { onBusy: 'queue', maxQueue: Infinity });
+    if (resumes) return start(parts, { onBusy: 'queue', maxQueue: Infinity });
     return defer(() => {
       const own = forkedSession(parts, forksAbove(given.parent), partsOf);
       const admission = own.queue.admit();
