@@ -110,7 +110,7 @@ export const a2aTool = (target: string | AgentCard, options: A2aToolOptions): A2
     connectMs: given.connectMs ?? 10_000,
     limits: { card: 100_000, response: 16_000_000, ...defined(given.limits ?? {}) },
   };
-  /** One card for all runs. One that could not be read is asked for again. */
+  /** All runs share one card. If it could not be read, the next run requests it again. */
   const client$ = connected$(remote).pipe(
     share({
       connector: () => new ReplaySubject(1),
@@ -324,7 +324,7 @@ const continued = <T>(
     );
   });
 
-/** Errors that another attempt would meet again. */
+/** Whether another attempt would fail in the same way. */
 const isFinal = (error: unknown): boolean =>
   error instanceof MillraceError && error.code !== 'connection' && error.code !== 'server';
 

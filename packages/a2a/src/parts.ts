@@ -26,7 +26,7 @@ export const dataPart = (data: unknown): Part => ({
 export const partOf = (block: ContentBlock): Part => {
   if (block.type === 'text') return textPart(block.text);
   const { source } = block;
-  // Only the vendor of the model can read it.
+  // Only the vendor of the model can read this block.
   if (source.kind === 'id') return textPart(`[${block.type}]`);
   const { mediaType = 'application/octet-stream' } = source;
   const filename = block.type === 'file' ? (block.name ?? '') : '';

@@ -9,7 +9,7 @@ export interface RemoteTask {
   readonly contextId: string;
   readonly state: TaskState;
   readonly artifacts: readonly Artifact[];
-  /** Of its state, or of an answer without a task. */
+  /** The message of its state, or of an answer without a task. */
   readonly statement: readonly Part[];
 }
 
@@ -99,7 +99,7 @@ const withArtifact = (
   const at = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
   const before = artifacts[at];
   if (before === undefined) return [...artifacts, artifact];
-  // The list of a long stream grows in place.
+  // Append in place: the list of a long stream would be copied for each chunk.
   if (append) before.parts.push(...artifact.parts);
   return append ? artifacts : artifacts.with(at, artifact);
 };

@@ -23,13 +23,13 @@ import {
 
 /** Limits for what a remote agent sends, in bytes. */
 export interface A2aLimits {
-  /** Of its card. Default: 100,000. */
+  /** Maximum size of its card. Default: 100,000. */
   readonly card?: number | undefined;
-  /** Of a response, a whole stream included. Default: 16,000,000. */
+  /** Maximum size of a response or of a whole stream. Default: 16,000,000. */
   readonly response?: number | undefined;
 }
 
-/** A remote agent, as the options of its tool describe it. */
+/** A remote agent, from the options of its tool. */
 export interface Remote {
   /** The name of its tool, for errors. */
   readonly name: string;
@@ -75,7 +75,7 @@ const cardOf$ = (remote: Remote): Observable<AgentCard> => {
   );
 };
 
-/** The SDK passes a card on unread. */
+/** Validates the card, which the SDK does not. */
 const checkedCard = (remote: Remote, card: unknown): AgentCard => {
   const interfaces = isRecord(card) ? card['supportedInterfaces'] : undefined;
   const usable = Array.isArray(interfaces) ? interfaces.filter(isUsable) : [];
@@ -135,7 +135,7 @@ const assertOrigin = (remote: Remote, url: string): void => {
   throw failure(remote, 'refused', `expects requests at ${origin}. Allow it with 'origins'`);
 };
 
-/** A card that the program gives is trusted. */
+/** The origins that may be requested. A card that the application passes in is trusted. */
 const allowedOrigins = ({ target, origins }: Remote): readonly string[] => [
   ...origins,
   ...(typeof target === 'string'
@@ -145,7 +145,7 @@ const allowedOrigins = ({ target, origins }: Remote): readonly string[] => [
       )),
 ];
 
-/** Asks only allowed origins, follows no redirect, and reads up to this number of bytes. */
+/** Requests only allowed origins, follows no redirects, and reads up to this number of bytes. */
 const guardedFetch =
   (remote: Remote, maxBytes: number): typeof fetch =>
   (input, init = {}) =>
@@ -203,7 +203,7 @@ const failure = (
 
 /** The error for anything that the SDK throws. */
 export const remoteError = (remote: Remote, cause: unknown): MillraceError => {
-  // Errors of `fetch` may be of another realm.
+  // Errors of `fetch` may come from another realm.
   const fields = isRecord(cause) ? cause : {};
   const errors = [cause, fields['cause']];
   const known = errors.find(isMillraceError);

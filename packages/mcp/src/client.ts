@@ -24,7 +24,7 @@ import {
 import type { Elicitor, Root, Sampler, Server } from './server-options.js';
 import { cleaned, readableSchema } from './text.js';
 
-/** The names of the extensions of the protocol that are spoken. */
+/** The supported extensions of the protocol. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const pagesExtension = 'io.modelcontextprotocol/ui';
 const pageType = 'text/html;profile=mcp-app';
@@ -67,11 +67,11 @@ export const clientOf = (server: Server, announced: Announced): Client => {
       },
       listMaxPages: limits.pages,
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
-      // A probe costs a child process one more start.
+      // A probe would start the child process once more.
       versionNegotiation: { mode: http === undefined ? 'legacy' : 'auto' },
     },
   );
-  // Also of servers that did not say that they would.
+  // Listen even if the server did not announce the capability.
   client.setNotificationHandler('notifications/tools/list_changed', changed);
   client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
     announced.updated$.next(params.uri),
@@ -98,10 +98,10 @@ export const clientOf = (server: Server, announced: Announced): Client => {
   return client;
 };
 
-/** Questions of a server that may be open at the same time: each may cost a user or a model. */
+/** The maximum number of open questions of a server: each may take time of a user or a model. */
 const mostQuestions = 16;
 
-/** The first answers of callbacks, unless the server cancels its questions. */
+/** Emits the first answer of each callback, unless the server cancels the question. */
 const answering = (
   server: Server,
 ): (<T>(signal: AbortSignal, answer$: Observable<T>) => Promise<T>) => {
@@ -122,10 +122,10 @@ const answering = (
   };
 };
 
-/** The only reason for a missing answer that the server may read. */
+/** An error whose message the server may see. */
 class Refusal extends Error {}
 
-/** Other errors are those of the program, and none of the server's business. */
+/** Hides errors of the application from the server. */
 const withoutReason = <T>(server: Server): MonoTypeOperatorFunction<T> =>
   catchError((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
@@ -139,12 +139,12 @@ const withoutReason = <T>(server: Server): MonoTypeOperatorFunction<T> =>
 const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause);
 
-/** Passes a warning to the program, which must not fail by it. */
+/** Passes a warning to the application. Ignores errors of its callback. */
 export const warn = ({ onWarning }: Server, message: string): void => {
   try {
     onWarning?.(message);
   } catch {
-    // It has failed to hear of a failure.
+    // There is no one to report the error to.
   }
 };
 
@@ -159,7 +159,7 @@ interface UrlElicitation {
   readonly message: string;
 }
 
-/** The answer to a form or a page. A callback without one closes it. */
+/** The answer to a form or a page. If the callback completes without an answer, the form is closed. */
 const elicited$ = (
   server: Server,
   params: Elicitation,
@@ -303,7 +303,7 @@ interface FileRoot {
   readonly name?: string;
 }
 
-/** The roots now and after each change, as the protocol spells them. */
+/** Emits the roots in the format of the protocol, now and after each change. */
 export const rootsOf$ = ({ name: owner, roots = [] }: Server): Observable<readonly FileRoot[]> =>
   (isObservable(roots) ? roots : of(roots)).pipe(
     map((list) => list.map((root) => fileRoot(owner, root))),

@@ -38,14 +38,14 @@ import { createMessageReader, type MessageReader } from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
 import { overStdio } from './stdio.js';
 
-/** Asks a server for something, with the options that the SDK needs. */
+/** A request to a server, with the options that the SDK needs. */
 export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
 /** A connection to a server. */
 export interface Connection extends Pick<MessageReader, 'leftOut'> {
   readonly client: Client;
   readonly announced: Announced;
-  /** Counts the announced changes of the list of tools, and those of them that the list has. */
+  /** Counts the announced changes of the tool list, and how many of them the list contains. */
   readonly version$: BehaviorSubject<number>;
   readonly listed$: BehaviorSubject<number>;
   /** Whether its session is lost, so that new requests need another one. */
@@ -59,9 +59,9 @@ export interface RequestOptions {
   readonly timeout: number;
 }
 
-/** The longest delay of a timer: the time-outs are those of Millrace. */
+/** The longest delay of a timer, to disable the time-outs of the SDK: Millrace has its own. */
 const never = 2 ** 31 - 1;
-/** Messages that are no JSON-RPC, in a row: more of them end the connection. */
+/** The number of consecutive invalid messages that ends the connection. */
 const mostInvalid = 100;
 const goodbyeMs = 1_000;
 
@@ -119,7 +119,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
       client.onclose = noop;
       following.unsubscribe();
       abort.abort();
-      // Other requests learn the same, or may still be answered.
+      // Other requests fail in the same way, or may still be answered.
       const idle$ = open$.pipe(filter((open) => open === 0 || !isPartial));
       void firstValueFrom(idle$).then(() => closed(client, transport, isPartial));
     };
@@ -158,7 +158,7 @@ const requested$ = <T>(
       },
       (cause: unknown) => subscriber.error(cause),
     );
-    // The answer may be a stream of changes, which the signal would end.
+    // Abort only before the answer, which may be a stream of changes that the signal would end.
     return () => {
       if (!isAnswered) abort.abort();
     };
@@ -218,7 +218,7 @@ export const listening$ = (
     return () => abort.abort();
   });
 
-/** An HTTP server may free the session. */
+/** Ends the session, so an HTTP server can free it. */
 const closed = (client: Client, transport: Transport, isLost: boolean): Promise<void> => {
   const goodbye$ =
     transport instanceof StreamableHTTPClientTransport && !isLost
@@ -238,7 +238,7 @@ const closed = (client: Client, transport: Transport, isLost: boolean): Promise<
 
 // ---------------------------------------------------------------- link
 
-/** The connections to a server, one after the other. Tools keep the link: what they use is the current one. */
+/** The connections to a server, one after the other. Tools keep the link, and always use its current connection. */
 export interface Link {
   /** The current connection, or the reason for its absence. */
   readonly current$: BehaviorSubject<Connection | MillraceError | undefined>;
@@ -264,7 +264,7 @@ export const createLink = (server: Server): Link => {
   let losses = 0;
   let since = 0;
   const renewed$ = (error: unknown): Observable<0> => {
-    // A session that has lived is no failure of the one before.
+    // A session that has lasted does not count together with the one before.
     if (asyncScheduler.now() - since > Math.max(leastLifeMs, backOff(server, 1))) losses = 0;
     losses += error instanceof SessionLost ? 1 : 0;
     if (error instanceof SessionLost && losses < mostLost) return of(0);

@@ -25,12 +25,13 @@ export interface McpPages {
   readonly structuredContent?: unknown;
 }
 
-/** The most characters of a block whose kind is not known. */
+/** The maximum number of characters of a block of an unknown kind. */
 const mostUnknown = 20_000;
 
 /**
- * The result of a tool, as the server sent it. What is not as the protocol has it is shown as JSON, and hides nothing
- * else. `structuredContent` becomes `details`, and text if there is no other. Pages are for the program only.
+ * The result of a tool, as the server sent it. Content that violates the protocol is shown as JSON, and does not affect
+ * the rest. `structuredContent` becomes `details`, and text if there is no other content. Pages are for the application
+ * only.
  */
 export const outputOf = (result: unknown, maxLength: number, page?: string): ToolOutput => {
   const fields = isRecord(result) ? result : { content: result };
@@ -78,7 +79,7 @@ const structuredBlocks = (value: unknown): readonly ContentBlock[] => {
   return text === tooDeep ? [textBlock(text)] : [textBlock(text), ...noteOnRounding(value)];
 };
 
-/** The client has parsed the JSON, so a larger integer may be another one than the server sent. */
+/** The JSON is already parsed, so a larger integer may differ from the one that the server sent. */
 const noteOnRounding = (value: unknown): readonly ContentBlock[] =>
   isRounded(value)
     ? [textBlock(`\n[Integers beyond ${Number.MAX_SAFE_INTEGER} may be rounded.]`)]
@@ -190,11 +191,11 @@ const resourcesIn = (part: unknown): readonly McpResource[] => {
   ];
 };
 
-/** The parts of a resource, as the program gets them. */
+/** The parts of a resource, for the application. */
 export const partsOf = (result: unknown): readonly McpResource[] =>
   listOf(isRecord(result) ? result['contents'] : undefined).flatMap(resourcesIn);
 
-/** The address of the page of a tool, by either spelling of MCP Apps. */
+/** The address of the page of a tool, in either format of MCP Apps. */
 export const pageOfTool = (meta: unknown): string | undefined => {
   const { ui, 'ui/resourceUri': flat } = isRecord(meta) ? meta : {};
   const uri = isRecord(ui) ? ui['resourceUri'] : flat;
@@ -205,7 +206,7 @@ export const pageOfTool = (meta: unknown): string | undefined => {
 
 type MediaKind = 'image' | 'audio' | 'file';
 
-/** Providers refuse a whole request for a medium that is not what its type says. */
+/** Checks the type of media: providers refuse a whole request if one does not match its content. */
 const media = (kind: MediaKind, type: unknown, data: string, name?: string): ContentBlock => {
   const base64 = base64In(data);
   if (base64 === undefined) {
@@ -227,7 +228,7 @@ const base64In = (data: string): string | undefined => {
     .replace(/\s/g, '')
     .replace(/-/g, '+')
     .replace(/_/g, '/')
-    // An expression for the end of a string is quadratic in what it repeats.
+    // A regular expression anchored at the end would take quadratic time.
     .replace(/=[^]*$/, (end) => (/^=*$/.test(end) ? '' : end));
   if (bare === '' || bare.length % 4 === 1 || !/^[A-Za-z0-9+/]*$/.test(bare)) return undefined;
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, '=');

@@ -23,9 +23,9 @@ export const failureOf = (server: Server, doing: string, cause: unknown): Millra
   );
 };
 
-/** A server's text on a failure, without the secrets of the options. */
+/** The text of a server about a failure, without the secrets of the options. */
 export const shownTo = (server: Server, text: string, maxLength = 500): string =>
-  // Before it is cut: a part of a secret is not found.
+  // Redact before cutting: a part of a secret would not be found.
   cleaned(withoutSecrets(server, cleaned(text, mostRead)), maxLength);
 
 /** The name of a tool for a warning. */
@@ -35,15 +35,15 @@ export const nameShownTo = (server: Server, name: string): string =>
 const mostRead = 20_000;
 
 /**
- * Whether a failed request means that the connection is of no more use. Over HTTP, each request has a connection of its own:
- * one that breaks costs that request, unless nothing listens there any more.
+ * Whether a failed request means that the connection is lost. Over HTTP, each request has its own connection: if it
+ * breaks, only that request fails, unless nothing listens at the address anymore.
  */
 export const isConnectionLost = (cause: unknown, isHttp: boolean): boolean =>
   !(cause instanceof SdkHttpError) &&
   (codeOf(cause) === SdkErrorCode.ConnectionClosed ||
     (isHttp ? errnoOf(cause) === 'ECONNREFUSED' : isTypeError(cause)));
 
-/** The server does not know the session any more. */
+/** The server no longer knows the session. */
 export class SessionLost extends MillraceError {
   /** Whether the server has refused the request for that reason, so that nothing ran. */
   readonly isUntouched: boolean;
@@ -84,7 +84,7 @@ export const sessionLostBy = (
   return status >= 400 && namesLostSession(textIn(cause)) ? lost(status < 500) : undefined;
 };
 
-/** Codes that servers use for this. The others are about a request. */
+/** Codes that servers use for lost sessions. Other codes are about a single request. */
 const sessionCodes: readonly number[] = [-32_600, -32_002, -32_001, -32_000];
 
 const gone =
@@ -153,7 +153,7 @@ const explained = (cause: unknown): Explained => {
   };
 };
 
-/** Without the issues of a schema, which are a page of JSON. */
+/** Removes the list of schema issues, which can be a page of JSON. */
 const withoutIssues = (message: string): string =>
   message.replace(/:?\s*\[\n[^]*$/, '.').replace(/^\.?$/, 'its response is not valid.');
 
@@ -199,7 +199,7 @@ const isTypeError = (cause: unknown): boolean => isRecord(cause) && cause['name'
 const withoutSecrets = (server: Server, text: string): string =>
   secretsOf(server).reduce((clean, secret) => clean.replaceAll(secret, '[removed]'), text);
 
-/** The longest first: one may be a part of another. */
+/** The secrets to redact, the longest first: one may be a part of another. */
 const secretsOf = ({ stdio, http }: Server): readonly string[] =>
   [
     ...[...Object.values(stdio?.env ?? {}), ...Object.values(http?.headers ?? {})]
@@ -208,7 +208,7 @@ const secretsOf = ({ stdio, http }: Server): readonly string[] =>
     ...secretArguments(stdio?.args ?? []),
     ...(http === undefined ? [] : secretParts(String(http.url))),
   ]
-    // Also as a part of the name of a tool.
+    // In tool names, special characters of a secret are replaced.
     .flatMap((value) => [value, value.replace(/[^\w-]/g, '_')])
     .toSorted((a, b) => b.length - a.length);
 
@@ -230,7 +230,7 @@ const secretArguments = (args: readonly string[]): readonly string[] =>
     })
     .filter((value) => value.length >= 4);
 
-/** Values of the query, the password and long parts of the path, as they are written and as they are meant. */
+/** Values of the query, the password and long parts of the path, both encoded and decoded. */
 const secretParts = (address: string): readonly string[] => {
   const { searchParams, search, pathname, password } = new URL(address);
   const written = search.slice(1).split(/[&=]/);

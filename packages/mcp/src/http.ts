@@ -10,7 +10,7 @@ import type { MessageReader } from './message-reader.js';
 import { bounded, createResponseReader } from './responses.js';
 import type { HttpFetch, HttpServer, Server } from './server-options.js';
 
-/** How a connection ends that the server has made useless. */
+/** Ends a connection that the server has made useless. */
 export type Fail = (error: MillraceError) => void;
 
 /**
@@ -29,7 +29,7 @@ export const overHttp = (
   const check = (target: string | URL): URL => {
     const url = new URL(target);
     const isAllowed = allowed.has(url.origin) && url.username + url.password === '';
-    // The SDK passes over some refusals, and tries other addresses.
+    // The SDK ignores some refusals, and tries other addresses.
     if (!isAllowed) refusal ??= refusedOrigin(server, url);
     if (refusal === undefined) return url;
     fail(refusal);
@@ -71,7 +71,7 @@ export const overHttp = (
 
 type Transport = StreamableHTTPClientTransport;
 
-/** The stream of a server that ends it again and again is opened as slowly as a connection is made. */
+/** If a server keeps ending its stream, it is reopened with the same back-off as a connection. */
 const reconnection = ({
   reconnect: { backoffMs, maxBackoffMs },
 }: Server): Pick<TransportOptions, 'reconnectionOptions' | 'reconnectionScheduler'> => ({
@@ -89,12 +89,12 @@ const reconnection = ({
 
 type TransportOptions = NonNullable<ConstructorParameters<typeof StreamableHTTPClientTransport>[1]>;
 
-/** Attempts in a row to open a stream again. */
+/** The maximum number of consecutive attempts to reopen a stream. */
 const mostStreams = 10;
-/** A server may ask to come back without a wait. */
+/** The minimum wait: a server may ask for none. */
 const leastRetryMs = 100;
 
-/** A stream that was open, and is refused when it is opened again, belongs to a session that is lost. */
+/** If an open stream is refused when it is reopened, its session is lost. */
 const watchStream = (
   { name }: Server,
   { ok, status }: Response,
@@ -108,7 +108,7 @@ const watchStream = (
   }
 };
 
-/** The address may be an attempt to reach something internal, so only its origin is shown. */
+/** Shows only the origin, since the address may be an attempt to reach an internal service. */
 const refusedOrigin = ({ name }: Server, { origin, protocol }: URL): MillraceError =>
   new MillraceError(
     'refused',
@@ -182,7 +182,7 @@ const withoutIssuer = ({ name }: Server): MillraceError =>
 
 // ---------------------------------------------------------------- requests
 
-/** Sends a request with the function of the options, which returns a part of a `Response`. */
+/** Sends a request with the `fetch` of the options, which may return only a part of a `Response`. */
 const sent = async (send: HttpFetch, url: URL, init: RequestInit): Promise<Response> => {
   const request = new Request(url, init);
   const body = await request.text();

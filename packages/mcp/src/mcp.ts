@@ -70,7 +70,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
   const requests = requestsOf(linked, servers$);
   return {
     name: 'mcp',
-    // As `addTools`: after the session has set its own tools, before a selection.
+    // The priority of `addTools`: after the session has set its own tools, before tools are selected.
     priority: 54,
     servers$,
     ...requests,
@@ -134,7 +134,7 @@ const namesIn = ({ toolkit }: Call): readonly string[] => [
   ),
 ];
 
-/** Tools whose names are free, and the others: the first one of a name wins. */
+/** Separates tools whose names are still free from the others: the first tool with a name wins. */
 const apart = (
   tools: readonly Tool[],
   names: readonly string[],
@@ -191,7 +191,7 @@ const statusOf$ = ({ server, link }: { server: Server; link: Link }): Observable
     return merge(failures$, connected$).pipe(
       map((status) => shown(server, status)),
       startWith<McpStatus>({ name, status: 'connecting', ...none, warnings: [] }),
-      // The next use connects again: the last failure says nothing of it.
+      // Forget the last failure: the next use connects again.
       finalize(() => link.current$.next(undefined)),
     );
   });

@@ -7,9 +7,9 @@ type Fields = Readonly<Record<string, unknown>>;
  * result for one block that it does not know.
  */
 export interface MessageReader {
-  /** Remembers what is asked, by the id of a request. */
+  /** Remembers a request by its id. */
   sent(message: unknown): void;
-  /** The message as the SDK accepts it, or undefined if it is of no use. */
+  /** Returns the message in a form that the SDK accepts; undefined if it is unusable. */
   received(message: unknown): unknown;
   /** Why entries of lists were left out. Each is returned once. */
   leftOut(): readonly string[];
@@ -24,7 +24,7 @@ export const rawOf = (result: unknown): unknown => {
   return isRecord(meta) && Object.hasOwn(meta, rawKey) ? meta[rawKey] : result;
 };
 
-/** Reasons that are kept until they are asked for. */
+/** The maximum number of kept reasons. */
 const mostReasons = 20;
 
 export const createMessageReader = (): MessageReader => {
@@ -69,7 +69,7 @@ const ofServer = (message: Fields): Fields | undefined => {
   return { ...rest, ...(params && { params }) };
 };
 
-/** Without a token and a number, it belongs to nothing. */
+/** Progress without a token and a number cannot be assigned. */
 const progressIn = (params: Fields): Fields | undefined => {
   const { total, message, ...rest } = params;
   const progress = numberIn(params['progress']);
@@ -122,7 +122,7 @@ const errorIn = (error: unknown): Fields => {
   };
 };
 
-/** Kept as it is for `rawOf`, beside what the SDK requires of it. */
+/** Keeps the result for `rawOf`, in addition to the fields that the SDK requires. */
 const empty: Readonly<Record<string, Fields>> = {
   'tools/call': { content: [] },
   'prompts/get': { messages: [] },
@@ -130,7 +130,7 @@ const empty: Readonly<Record<string, Fields>> = {
   'completion/complete': { completion: { values: [] } },
 };
 
-/** Further fields of these are of no use. */
+/** Methods whose results have no fields that are used. */
 const acknowledged = new Set(['resources/subscribe', 'resources/unsubscribe', 'ping']);
 
 type EntryReader = (entry: Fields) => Fields | string;
@@ -163,7 +163,7 @@ const resultIn = (
   };
 };
 
-/** The version of 2026 requires them. */
+/** Required by version 2026-07-28. */
 const fresh = ({ ttlMs, cacheScope }: Fields): { ttlMs: number; cacheScope: string } => ({
   ttlMs: Number.isSafeInteger(ttlMs) && Number(ttlMs) >= 0 ? Number(ttlMs) : 0,
   cacheScope: cacheScope === 'public' ? cacheScope : 'private',
@@ -198,7 +198,7 @@ const initialized = (result: unknown): unknown => {
 
 // ---------------------------------------------------------------- lists
 
-/** An entry that cannot be read is left out, alone. */
+/** Omits only the entries that cannot be read. */
 const entriesIn = (
   list: unknown,
   read: EntryReader,

@@ -25,7 +25,7 @@ export const signalGroup = ({ pid }: Pick<ChildProcess, 'pid'>, signal: NodeJS.S
   try {
     process.kill(-pid, signal);
   } catch {
-    // All of them have ended.
+    // The group has ended.
   }
 };
 
@@ -40,7 +40,7 @@ const runsGroup = ({ pid }: Pick<ChildProcess, 'pid'>): boolean => {
 
 const pollMs = 100;
 
-/** Ends what a child process has left: with SIGTERM, and with SIGKILL after a while. */
+/** Ends the processes that a child process left running: with SIGTERM, and later with SIGKILL. */
 export const endGroup$ = (child: ChildProcess, politeMs: number): Observable<unknown> =>
   defer(() => {
     if (!runsGroup(child)) return EMPTY;
@@ -91,7 +91,7 @@ export const endWithProcess = (child: ChildProcess): (() => void) => {
 
 let stop: () => void = () => undefined;
 
-/** A session of its own: an interrupt of the terminal does not reach it. */
+/** Start a session of its own, so Ctrl+C in the terminal does not reach it. */
 const watch = (): Watching => {
   const shell = spawn('/bin/sh', ['-c', script], {
     cwd: '/',
@@ -99,7 +99,7 @@ const watch = (): Watching => {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  // It keeps no program running.
+  // Do not keep the program running.
   shell.unref();
   if (shell.stdin instanceof Socket) shell.stdin.unref();
   const instead = (): void => {
@@ -115,7 +115,7 @@ const watch = (): Watching => {
   return write;
 };
 
-/** Without a shell, the end of the program is noticed unless a signal ends it. */
+/** Without a shell, the end of the program is noticed, except if a signal ends it. */
 const onExit = (): Watching => {
   const end = (): void => children.forEach((child) => signalGroup(child, 'SIGKILL'));
   process.on('exit', end);

@@ -32,12 +32,12 @@ import { backOff, type Server } from './server-options.js';
 import { cancelTask$, resumedTask$, storedTask } from './tasks.js';
 import { afterEach$ } from './tool-list.js';
 
-/** An argument that is being written: of a prompt, or of a template of resources. */
+/** An argument that the user is typing: of a prompt or of a resource template. */
 export type CompletionRequest = {
-  /** The name of the argument, and what is written of it. */
+  /** The name of the argument, and the text typed so far. */
   readonly argument: string;
   readonly value: string;
-  /** The arguments that are known. */
+  /** The arguments that are already set. */
   readonly known?: Readonly<Record<string, string>>;
 } & ({ readonly prompt: string } | { readonly resourceTemplate: string });
 
@@ -47,14 +47,14 @@ export interface Completion {
   readonly hasMore: boolean;
 }
 
-/** Requests of a program to servers. All are cold, and connect to the server while they are subscribed to. */
+/** Requests of an application to servers. All are cold, and keep the server connected while they are subscribed. */
 export interface McpRequests {
   /**
-   * Reads a resource of a server now and, if the server can say that it has changed, after each change. Otherwise it
-   * completes. Pages of MCP Apps (`ui://`) are read like this, and shown in a sandbox.
+   * Reads a resource of a server now and after each change. Completes after the first read if the server does not announce
+   * changes. Read pages of MCP Apps (`ui://`) like this, and show them in a sandbox.
    */
   readonly resource$: (server: string, uri: string) => Observable<readonly McpResource[]>;
-  /** Emits what an argument may be completed to. */
+  /** Emits the suggested values of an argument. */
   readonly complete$: (server: string, request: CompletionRequest) => Observable<Completion>;
   /**
    * Waits for the task of a call that was suspended (`timeouts.suspendMs`), also in another process, and emits the output for
@@ -154,7 +154,7 @@ const followed$ = <T>(
       () => afterEach$(version$, () => read$),
     );
     const subscription$ = sharedSubscription$(server, connection, uri);
-    // A change while the subscription was not open was not announced.
+    // Read again: a change before the subscription was open was not announced.
     const missed$ = subscription$.pipe(
       tap(() => version$.next(version$.value + 1)),
       ignoreElements(),

@@ -47,9 +47,9 @@ interface Doing {
 
 const urlElicitationRequired: number = ProtocolErrorCode.UrlElicitationRequired;
 
-/** How long the completion of a page is awaited: a server need not announce it. */
+/** Maximum wait for the completion of a page, which a server need not announce. */
 const completeMs = 30_000;
-/** The most pages that one request may ask for. */
+/** The maximum number of pages that one request may ask for. */
 const mostPages = 5;
 
 /**

@@ -2,13 +2,13 @@ import { isRecord, parsedJson } from '@millrace/core/values';
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import type { MessageReader } from './message-reader.js';
 
-/** The request of a response, and what a connection knows of others. */
+/** The request of a response, and the related state of its connection. */
 export interface Exchange {
-  /** The message that was sent, if it was one. */
+  /** The message that was sent, if any. */
   readonly request: unknown;
-  /** The event after which a stream that broke is continued. */
+  /** The event after which a broken stream is continued. */
   readonly lastEvent: string | undefined;
-  /** Whether another stream is open, on which the server may answer. */
+  /** Whether another stream is open on which the server may answer. */
   readonly hasStream: boolean;
 }
 
@@ -19,12 +19,12 @@ export interface ResponseReader {
   isAwaited(lastEvent: string | undefined): boolean;
 }
 
-/** Streams that may be continued: a server may name events without end. */
+/** The maximum number of streams that can be continued, since a server may send any number of event ids. */
 const mostStreams = 1_000;
 
 /**
- * Reads responses with tolerance. Each request is answered: with an error if its response ends without a result, which
- * the SDK would await for ever.
+ * Reads responses tolerantly. Answers a request with an error if its response ends without a result, for which the SDK
+ * would wait forever.
  */
 export const createResponseReader = (reader: MessageReader): ResponseReader => {
   /** The requests whose streams can be continued, by their last event. */
@@ -55,7 +55,7 @@ export const createResponseReader = (reader: MessageReader): ResponseReader => {
   };
 };
 
-/** A stream that is refused for good. */
+/** Whether a stream is refused permanently. */
 const isRefusal = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
 
@@ -89,7 +89,7 @@ const as = (
   return new Response(body, { status, statusText, headers: own });
 };
 
-/** A stream that breaks ends: what came before it is read. */
+/** Ends a stream that breaks, so the messages before that are still read. */
 const ended = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
   const source = body.getReader();
   return new ReadableStream({
@@ -105,7 +105,7 @@ const ended = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => 
 // ---------------------------------------------------------------- messages
 
 interface Reading {
-  /** The message as the SDK accepts it, or undefined if it is of no use. */
+  /** Returns the message in a form that the SDK accepts; undefined if it is unusable. */
   readonly message: (message: unknown) => unknown;
   readonly event?: (id: string) => void;
   /** The message that is missing at the end. */
@@ -117,7 +117,7 @@ const answering = (reader: MessageReader, id: unknown): Reading => {
   let isAnswered = id === undefined;
   return {
     message: (message) => {
-      // An error whose request the server could not read has no id, and the SDK would wait for ever.
+      // If the server could not read the request, its error has no id, and the SDK would wait forever.
       const isLoose =
         isRecord(message) && (message['id'] ?? undefined) === undefined && !('method' in message);
       const own = isLoose && id !== undefined ? { ...message, id } : message;
@@ -170,7 +170,7 @@ const jsonRead = (
     .pipeThrough(new TextEncoderStream());
 };
 
-/** The messages of a body, and an error if its request is not answered. JSON that is too deep is left to the SDK. */
+/** The messages of a body, and an error if its request is not answered. Leaves JSON that is too deep to the SDK. */
 const messagesIn = (
   text: string,
   type: string,
@@ -196,7 +196,7 @@ const notJson = (type: string, text: string): Error =>
       : `its response is not JSON${/^[\w.+/-]{1,60}$/.test(type) ? ` (${type})` : ''}.`,
   );
 
-/** Other text than JSON, and JSON that is too deep, is left to the SDK. */
+/** Leaves invalid JSON, and JSON that is too deep, to the SDK. */
 const rewritten = (text: string, message: Reading['message']): string | undefined => {
   try {
     const data: unknown = JSON.parse(text);
@@ -208,7 +208,7 @@ const rewritten = (text: string, message: Reading['message']): string | undefine
   }
 };
 
-/** The events of a stream, as they came, with messages as they were read. */
+/** The events of a stream, unchanged except for the messages that the reader corrected. */
 const eventsRead = (
   body: ReadableStream<Uint8Array>,
   { message, event: seen, last }: Reading,

@@ -64,7 +64,7 @@ export const clientTools = (
   toolsIn: (metadata: CallInfo['metadata']) => readonly ClientTool[],
 ): Layer => ({
   name,
-  // As `addTools`.
+  // The priority of `addTools`.
   priority: 54,
   call: (context) => (next) => (call) => {
     const tools = toolsIn(context.info.metadata);
@@ -90,7 +90,7 @@ const suspending = ({ name, description, parameters }: ClientTool): Tool =>
     run: () => suspend(null, { from: 'client' }),
   });
 
-/** Nothing is compiled from the schema of a stranger. The model gets it, and the client validates. */
+/** Does not compile a schema from an untrusted client. The model receives it, and the client validates. */
 export const unchecked = (jsonSchema: Readonly<Record<string, unknown>>) => ({
   jsonSchema,
   validation$: (value: unknown) =>

@@ -33,11 +33,11 @@ export const idOf = (value: unknown, name: string): string => {
   throw badRequest(`'${name}' must be an id of up to 128 letters, digits and . : @ _ -`);
 };
 
-/** Enough for an id that is only returned to the client or compared with known ids. */
+/** Sufficient for an id that is only returned to the client or compared with known ids. */
 export const isShortId = (id: unknown): id is string =>
   typeof id === 'string' && id !== '' && id.length <= 512;
 
-/** A message whose place is unknown must not be left out: the model would read another conversation than the client shows. */
+/** Refuses a message whose place is unknown: if it were omitted, the model would read a different conversation than the client shows. */
 export const badMessageId = (): MillraceError =>
   badRequest("'messages[].id' must be a string of up to 512 characters");
 
@@ -90,7 +90,7 @@ const listOfParts = (parts: unknown): readonly unknown[] => {
   throw badRequest('the last message must have a list of parts');
 };
 
-/** Reads text, a file of the AI SDK, or an image, a recording or a document of AG-UI; all others as the options say. */
+/** Reads text, a file of the AI SDK, or an image, audio or a document of AG-UI. `convertPart` converts all others. */
 const blocksOf = (
   part: unknown,
   at: number,
@@ -108,7 +108,7 @@ const blocksOf = (
   if (fileTypes.includes(part.type)) {
     throw badRequest(`${place}, a '${part.type}', may only have base64 data`);
   }
-  // A type with other characters could be anything.
+  // Accept only plain media types.
   const name = /^[\w.:/-]{1,64}$/u.test(part.type) ? ` '${part.type}'` : '';
   if (onWarning === undefined)
     throw badRequest(`${place} has the type${name}, which nothing reads`);
@@ -185,8 +185,9 @@ export const clientToolError = (...messages: readonly unknown[]): unknown => {
 export const isForClient = ({ from }: Pick<Suspension, 'from'>): boolean => from === 'client';
 
 /**
- * Throws a 409 if a client brings a result that only the program may, or if the conversation waits for nothing else. An
- * input that `settles` has a message, which gives what a process that ended has left its result.
+ * Throws a 409 if a client brings a result that only the application may bring, or if the conversation waits only for such
+ * results. An input that `settles` contains a message, which also gives a result to tool calls that an ended process left
+ * open.
  */
 export const assertForClient = (
   messages: readonly Message[],
@@ -232,7 +233,7 @@ export const resumeInput = (
   };
 };
 
-/** Whether a request says that it has JSON. Forms of other sites cannot send this content type. */
+/** Whether the content type of a request is JSON. Forms of other sites cannot send it. */
 export const isJson = ({ headers }: Request): boolean =>
   /^application\/json[ \t]*(;|$)/i.test(headers.get('content-type') ?? '');
 

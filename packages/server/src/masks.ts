@@ -19,7 +19,7 @@ export interface Masks {
   toolError(event: EventOf<'postActing'>): string;
 }
 
-/** A hook that throws or returns something other than a string leaves the default. */
+/** Uses the default if a hook throws or does not return a string. */
 export const createMasks = ({ onError, onToolError }: MaskOptions): Masks => ({
   error: (error) => textFrom(() => onError?.(error)) ?? error.userMessage,
   toolError: (event) => textFrom(() => onToolError?.(event)) ?? 'The tool failed.',

@@ -1,4 +1,4 @@
-/** The header in which a proxy names the path that it has removed. */
+/** The header for the path that a proxy has removed. */
 export const mountHeader = 'x-forwarded-prefix';
 
 /**

@@ -7,7 +7,7 @@ import { toBody, toServerSentEvents } from './to-server-sent-events.js';
 
 const eventStream = {
   'content-type': 'text/event-stream',
-  // A middleware or a proxy that compresses would wait for more to compress.
+  // Compression in a middleware or proxy would delay the stream.
   'cache-control': 'no-cache, no-transform',
   // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',

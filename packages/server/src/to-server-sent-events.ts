@@ -39,7 +39,7 @@ export const toServerSentEvents = (
   return (value$) =>
     concat(
       value$.pipe(map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`)),
-      // Without an id: more events may come at its index, if a call is resumed.
+      // Without an id: if the call is resumed, other events may get its index.
       last === undefined ? EMPTY : of(`data: ${last}\n\n`),
     );
 };
@@ -54,7 +54,7 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   idOf: isFunction,
 };
 
-/** Encodes the texts as the body of a response. Those that come together are one chunk. */
+/** Encodes strings as the body of a response. Strings that are emitted together become one chunk. */
 export const toBody = (
   text$: (demand: Demand) => Observable<string>,
 ): ReadableStream<Uint8Array<ArrayBuffer>> => {
@@ -62,7 +62,7 @@ export const toBody = (
   return toReadableStream(
     (demand) =>
       text$(demand).pipe(
-        // After the texts that come with it.
+        // Delay the error until the strings that were emitted with it are flushed.
         catchError((cause: unknown) =>
           timer(0, asapScheduler).pipe(
             map((): never => {

@@ -68,7 +68,7 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
   };
 };
 
-/** A path on the host that the client has asked, which a proxy or a framework may have replaced. */
+/** The URL of a path on the host that the client requested, which a proxy or a framework may have replaced. */
 const urlAt = ({ url: asked, headers }: Request, path: string): string => {
   const { protocol, host } = new URL(asked);
   const firstOf = (name: string): string | undefined => headers.get(name)?.split(',')[0]?.trim();
@@ -143,7 +143,7 @@ const cardOf = (
   };
 };
 
-/** One card for both versions: the fields of 0.3 are others than those of 1.0. */
+/** Combines the cards of both versions: 0.3 and 1.0 use different fields. */
 const cardResponse = (card: AgentCard): Response => {
   const [{ url } = { url: '' }] = card.supportedInterfaces;
   const legacy = { url, preferredTransport: 'JSONRPC', protocolVersion: '0.3.0' };

@@ -31,7 +31,7 @@ export const checkedMessage = (message: A2aMessage | undefined): A2aMessage => {
   return message;
 };
 
-/** An id of a client: it becomes a part of paths and log lines. */
+/** Validates the id of a client, which becomes part of paths and log lines. */
 export const contextIdOf = (id: string): string => {
   if (/^[\w-][\w.:@-]{0,127}$/.test(id)) return id;
   throw new RequestMalformedError(
@@ -52,7 +52,7 @@ const blocksOf = (parts: readonly Part[]): readonly ContentBlock[] =>
   parts.map((part) => {
     const block = blockOf(part);
     if (block !== undefined) return block;
-    // The server of a model may fetch a URL from its own network.
+    // Refuse URLs: the model provider might fetch them from its own network.
     if (part.content?.$case === 'url') {
       throw new ContentTypeNotSupportedError('Send files as bytes, not as URLs.');
     }

@@ -50,7 +50,7 @@ export const answered$ = (
     }
     let opened$: Observable<OpenTask> | undefined;
     let failure: { readonly error: unknown } | undefined;
-    /** The SDK shows all errors to the client. */
+    /** Converts errors to those for clients: the SDK sends every error message. */
     const promised = <T>(value$: Observable<T>): Promise<T> =>
       lastValueFrom(
         value$.pipe(
@@ -75,7 +75,7 @@ export const answered$ = (
         return opened$.pipe(
           concatMap((open) =>
             open.chat.stream$(open.callId, {
-              // It begins with a snapshot.
+              // The stream starts with a snapshot.
               isRest: true,
               headers: streamHeaders,
               encode$: (event$) => rpc.encoded$(handler, event$.pipe(tasks.updates(open))),
@@ -91,7 +91,7 @@ export const answered$ = (
     );
   });
 
-/** The SDK and the encoding to JSON are recursive. */
+/** The maximum depth of a request: the SDK and JSON encoding are recursive. */
 const maxDepth = 200;
 
 const isDeeper = (value: unknown, than: number): boolean =>
@@ -101,7 +101,7 @@ const isDeeper = (value: unknown, than: number): boolean =>
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // A middleware or a proxy that compresses would wait for more to compress.
+  // Compression in a middleware or proxy would delay the stream.
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };

@@ -25,23 +25,23 @@ type Pending = ObservedValueOf<ApprovalQueue['requests$']>;
 
 /** A tool that waits for the client. */
 export interface Waiting {
-  /** Names it in answers. */
+  /** The id that answers refer to. */
   readonly id: string;
   readonly tool: string;
-  /** It needs its result, or a decision about its input. */
+  /** Whether it needs its result, or a decision on its input. */
   readonly asks: 'result' | 'approval';
-  /** Its request, or its input. */
+  /** Its request for a result, or the input to approve. */
   readonly shown: unknown;
   /** The token that decides. */
   readonly token?: string;
 }
 
-/** A task, as the events of its calls have left it. */
+/** The state of a task after the events of its calls. */
 export interface TaskView {
   readonly id: string;
   readonly contextId: string;
   readonly state: TaskState;
-  /** When it came into its state, in milliseconds since the epoch. */
+  /** When it entered its state, in milliseconds since the epoch. */
   readonly at: number;
   /** The message of its state. */
   readonly message?: A2aMessage;
@@ -49,13 +49,13 @@ export interface TaskView {
   readonly history: readonly A2aMessage[];
   /** The streamed answer; without an id, the next part replaces it. */
   readonly answer: { readonly messageId?: string; readonly text: string };
-  /** Of the reply: its files, and its structured output. */
+  /** The files and the structured output of the reply. */
   readonly files: readonly Part[];
   readonly output?: unknown;
   readonly waiting: readonly Waiting[];
-  /** Its call waits for nothing but results of the program: no client can continue it. */
+  /** Its call waits only for results of the application: no client can continue it. */
   readonly isHeld: boolean;
-  /** The requests that its current call brings answers to, until it has stored them. */
+  /** The requests that its current call answers, until the answers are stored. */
   readonly answered: readonly Waiting[];
   /** Approvals that were requested and not decided. */
   readonly requested: readonly string[];
@@ -164,7 +164,7 @@ export const changeOf = (view: TaskView, happening: Happening, progress: boolean
     case 'preCall':
       return begun(seen, happening);
     case 'preReasoning':
-      // A call that had failed was resumed.
+      // A failed call was resumed.
       return view.state === working ? still(seen) : into(seen, working, at);
     case 'messagesAppended':
       return still({ ...seen, answered: [] });
@@ -273,7 +273,7 @@ const extended = (
 const withoutAnswer = (view: TaskView, messageId: string): TaskView =>
   view.answer.messageId === messageId ? { ...view, answer: { text: '' } } : view;
 
-/** The end of a message. What it says beside its tool calls is not the answer. */
+/** Handles the end of a message. Text next to tool calls is not the answer. */
 const answered = (
   view: TaskView,
   event: EventOf<'postReasoning'> | EventOf<'postSummary'>,
@@ -291,7 +291,7 @@ const answered = (
   return into({ ...silent, history: [...view.history, comment] }, working, at, comment);
 };
 
-/** Shows the whole answer, if it is another one than was streamed. */
+/** Sends the whole answer if it differs from the streamed one. */
 const shown = (
   view: TaskView,
   { id, content }: Pick<AssistantMessage, 'id' | 'content'>,
@@ -361,7 +361,7 @@ const endStates: Readonly<Partial<Record<string, TaskState>>> = {
 
 const failed = (view: TaskView, { error, at, callId }: EventOf<'error'>): Change => {
   if (error.code === 'aborted') return into(view, TaskState.TASK_STATE_CANCELED, at);
-  // The answers were not stored: they can be sent again.
+  // The answers were not stored, so the client may send them again.
   if (view.answered.length > 0) {
     return waitingFor(
       view,

@@ -64,13 +64,13 @@ export interface OpenTask {
   readonly chat: Chat;
   /** The last call of the task. */
   readonly callId: string;
-  /** The task so far. */
+  /** The current state of the task. */
   readonly view: TaskView;
 }
 
-/** The tasks of the user who asks. A task is a call, and the calls that resume it. */
+/** The tasks of the authenticated user. A task is a call and the calls that resume it. */
 export interface Tasks {
-  /** Begins a task with a message, or brings the message to its task, and emits that. */
+  /** Starts a task with a message, or passes the message on to its task, and emits the task. */
   readonly sent$: (params: SendMessageRequest) => Observable<OpenTask>;
   /** Emits a task. Errors with 404 if the user has no such task. */
   readonly found$: (taskId: string) => Observable<OpenTask>;
@@ -80,7 +80,7 @@ export interface Tasks {
   readonly joined$: (taskId: string) => Observable<OpenTask>;
   /** Emits the task once its call has ended. */
   readonly cancelled$: (taskId: string) => Observable<TaskView>;
-  /** The task, and what happens to it after that. */
+  /** Emits the task, and then its updates. */
   readonly updates: (open: OpenTask) => OperatorFunction<AgentEvent, Update>;
 }
 
@@ -122,14 +122,14 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
   };
 };
 
-/** The server of the tasks, for the user who asks. */
+/** The request and the options that all functions of tasks need. */
 interface TaskServer extends TasksOptions {
   readonly visit: Visit;
   /** The approvals that wait for a decision. */
   readonly pending$: ApprovalQueue['requests$'];
 }
 
-/** Follows a task from its view on: the changes, up to the one with which it comes to rest. */
+/** Emits the changes of a task after this view, up to the one that brings it to rest. */
 const changes =
   ({ pending$, progress }: TaskServer, view: TaskView): OperatorFunction<AgentEvent, Change> =>
   (event$) => {
@@ -180,7 +180,7 @@ const found$ = (server: TaskServer, taskId: string): Observable<OpenTask> =>
     ),
   );
 
-/** Follows a task to the calls that resumed it. While it is suspended, its conversation takes nothing else. */
+/** Follows a task through the calls that resumed it. A suspended conversation accepts no other calls, so the next call resumes the task. */
 const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask> => {
   const { chat, view } = open;
   const [callId, ...rest] = later;
@@ -188,7 +188,7 @@ const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask
   return eventsOf$(chat, callId).pipe(
     concatMap((events) => {
       if (events.length === 0) return of({ chat, callId, view: reopened(view) });
-      // The user has taken its question back.
+      // The next call brings no results: the user has asked something else instead.
       if (!events.some(bringsResults)) return of({ ...open, view: takenBack(view) });
       return resumed$({ chat, callId, view: afterEvents(reopened(view), events) }, rest);
     }),
@@ -281,7 +281,7 @@ const cancelled$ = (server: TaskServer, taskId: string): Observable<TaskView> =>
         : of(callId);
       return call$.pipe(
         concatMap((call) =>
-          // One that runs nowhere would never end.
+          // Do not follow a call that runs nowhere: it would never end.
           chat
             .stop$(call)
             .pipe(
@@ -297,7 +297,7 @@ const cancelled$ = (server: TaskServer, taskId: string): Observable<TaskView> =>
     }),
   );
 
-/** A task whose next call brings the answers of its client. Each call numbers its events from 1. */
+/** The task at the start of the call that brings the client's answers. Sequence numbers start at 1 in each call. */
 const reopened = (view: TaskView): TaskView => {
   const { message: _question, ...rest } = view;
   return { ...rest, state: TaskState.TASK_STATE_SUBMITTED, isHeld: false, seq: 0 };
@@ -319,7 +319,7 @@ const bringsResults = (event: AgentEvent): boolean =>
 const eventsOf$ = (chat: Chat, callId: string): Observable<readonly AgentEvent[]> =>
   chat.events$(callId).pipe(toArray());
 
-/** While a conversation waits for results, it takes nothing else. */
+/** Errors while a conversation waits for results: it accepts no other calls. */
 const assertFree$ = ({ history$ }: Chat): Observable<never> =>
   history$().pipe(
     tap(({ messages, running }) => {

@@ -37,7 +37,7 @@ export const blockOf = (block: ContentBlock): McpBlock => {
     const { url: uri, mediaType: mimeType } = source;
     return { type: 'resource_link', uri, name, ...(mimeType !== undefined && { mimeType }) };
   }
-  // Only the vendor of the model can read it.
+  // Only the vendor of the model can read this block.
   if (source.kind === 'id') return { type: 'text', text: `[${name}]` };
   const { data, mediaType: mimeType } = source;
   if (type !== 'file') return { type, data, mimeType };

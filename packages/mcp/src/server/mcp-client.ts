@@ -66,7 +66,7 @@ export type McpFormAnswer<Value> =
 
 /** A page for the user of an MCP client to open, such as a login or a payment. */
 export interface McpPage {
-  /** As that of a form. */
+  /** As the id of a form. */
   readonly id?: string;
   readonly message: string;
   readonly url: string;
@@ -103,7 +103,7 @@ export interface McpRequest {
 
 /** The client of one request. */
 export interface Asking {
-  /** An agent asks while it is at work, so that a call cannot start again from the answer. */
+  /** For an agent, `isNested` is true: it asks while it works, so its call cannot be repeated with the answer. */
   readonly client: (isNested: boolean) => McpClient & { readonly ask$: Ask };
   /** Emits the result that ends a request of version 2026-07-28: the client has to answer, and to repeat it. */
   readonly needed$: Observable<InputRequiredResult>;
@@ -170,7 +170,7 @@ export const createAsking = (options: AskingOptions): Asking => {
         logs += 1;
         logged += shown.length;
         if (logs > mostLogs || logged > mostLoggedInAll) return;
-        // Only the version of 2026 deprecates it.
+        // Deprecated only in version 2026-07-28.
         // eslint-disable-next-line @typescript-eslint/no-deprecated
         const { log } = context.mcpReq;
         log(level, shown.data, logger).catch(() => undefined);
@@ -184,7 +184,7 @@ export const createAsking = (options: AskingOptions): Asking => {
   return { client, needed$ };
 };
 
-/** The longest delay of a timer: the time-out is that of the tool. */
+/** The longest delay of a timer: only the time-out of the tool applies. */
 const never = 2 ** 31 - 1;
 
 /** Versions of the protocol up to 2025: the server asks while the tool waits. */
@@ -217,7 +217,7 @@ const repeating = ({ context, codec, call }: AskingOptions) => {
   const open = new Map<string, InputRequest>();
   const opened$ = new Subject<void>();
   const needed$ = opened$.pipe(
-    // Those that are asked at the same time are one round.
+    // Questions that are asked at the same time form one round.
     audit(() => Promise.resolve()),
     switchMap(() => codec.mint({ call: digest, answers: Object.fromEntries(accepted) }, context)),
     map((requestState) => inputRequired({ inputRequests: Object.fromEntries(open), requestState })),
@@ -332,7 +332,7 @@ const rootsQuestion: Question<readonly McpRoot[]> = {
 // ---------------------------------------------------------------- log messages and errors
 
 const mostLogged = 10_000;
-/** Characters of the messages of a call: a client may not read them. */
+/** The maximum number of characters of the log messages of a call, since a client may not read them. */
 const mostLoggedInAll = 1_000_000;
 
 /** JSON of a limited size. */
@@ -393,7 +393,7 @@ export const missingCapabilityIn = (
 const cannotRepeat = (): MillraceError =>
   refusedWith('An agent cannot ask the client over this version of MCP.');
 
-/** The SDK checks the shape of some answers. */
+/** Converts errors of the SDK, which checks the shape of some answers. */
 const unanswered = (cause: unknown): MillraceError =>
   cause instanceof SdkError && cause.code === SdkErrorCode.InvalidResult
     ? misshapen(cause)

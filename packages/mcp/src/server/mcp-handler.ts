@@ -141,11 +141,11 @@ const createFollowing = (
   };
 };
 
-/** The SDK refuses a request whose header is not its method. */
+/** Relies on the header: the SDK refuses a request whose header does not match its method. */
 const isListen = ({ headers }: Request): boolean =>
   headers.get('mcp-method') === 'subscriptions/listen';
 
-/** The SDK listens for any number of resources. */
+/** Refuses a stream that listens for too many resources: the SDK has no limit. */
 const tooManyUris = async (
   { limits }: Serving,
   request: Request,
@@ -165,12 +165,12 @@ const jsonIn = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    // The SDK answers.
+    // The SDK answers it.
     return undefined;
   }
 };
 
-/** The headers of a call are checked before it is handled. */
+/** Creates the server of a request, whose tools are known before the SDK checks the headers of a call. */
 const modernServer =
   (shared: Shared): McpServerFactory =>
   async ({ era, requestInfo, authInfo }) => {
@@ -202,7 +202,7 @@ const closedProblem = (): Response => problem(503, 'The server is closed.');
 
 // ---------------------------------------------------------------- access
 
-/** Against DNS rebinding: a page in a browser must not reach a server of this machine under a name of its own. */
+/** Guards against DNS rebinding: a web page must not reach a server of this machine under its own host name. */
 const refusalOf = (
   { allowedHosts, allowedOrigins }: Serving,
   request: Request,
@@ -235,7 +235,7 @@ const callerOf = async (
   return typeof user === 'string' && user !== '' ? { user, client: `user ${user}` } : undefined;
 };
 
-/** Tokens are not kept. */
+/** Hashes a token, so tokens are not kept in memory. */
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
 const isUser = (access: object): access is { readonly user: string } =>
@@ -311,7 +311,7 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
       if (id === null && request.method === 'POST') return opened(request, caller);
       if (id === null) return problem(400, "The header 'Mcp-Session-Id' is missing.");
       const session = sessions.get(id);
-      // A session of another user does not exist for this one.
+      // Treat a session of another user as missing.
       return session === undefined || session.user !== caller.user
         ? problem(404, 'Session not found.')
         : within(session, request, caller, limits);

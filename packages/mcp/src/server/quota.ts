@@ -1,13 +1,13 @@
-/** Gives it back. Only the first call counts. */
+/** Gives back what was taken. Only the first call has an effect. */
 export type GiveBack = () => void;
 
-/** Limits how many of something are held at a time: by all clients, and by each one. */
+/** Limits how many resources are held at a time, by all clients and by each client. */
 export interface Quota {
   /** Takes one, or returns the limit that is reached. Without a key, the client counts for `all` only. */
   readonly take: (client: string | undefined) => GiveBack | 'all' | 'client';
 }
 
-/** One client can never take what all others need: `perClient` counts in addition to `all`. */
+/** Prevents a client from using up what all others need: `perClient` applies in addition to `all`. */
 export const createQuota = (all: number, perClient: number): Quota => {
   const held = new Map<string | undefined, number>();
   let total = 0;

@@ -65,7 +65,7 @@ export interface Room {
 export interface Connection extends Room {
   readonly mcp: McpServer;
   readonly era: McpRequestContext['era'];
-  /** The SDK forgets the first of two requests with the same id, and does not abort it. */
+  /** Aborts when the connection closes. Needed because the SDK does not abort the first of two requests with the same id. */
   readonly closed: AbortSignal;
 }
 
@@ -129,7 +129,7 @@ const tooMany = ({ limits }: Serving, which: 'all' | 'client'): ProtocolError =>
       : `${limits.callsPerClient} tool calls of yours are running. Try again later.`,
   );
 
-/** Answers a request that is not a tool call. What the program throws is hidden from the client. */
+/** Answers a request that is not a tool call. Hides errors of the application from the client. */
 export const answered = <R>(
   connection: Connection,
   context: ServerContext,
@@ -156,7 +156,7 @@ export const answered = <R>(
 const tookTooLong = (method: string, ms: number): MillraceError =>
   new MillraceError('timeout', `The answer to ${method} took longer than ${ms} ms.`);
 
-/** The SDK would send the message of any error. */
+/** Converts errors to those for clients: the SDK sends every error message. */
 export const forClients = (serving: Serving, cause: unknown): ProtocolError => {
   if (cause instanceof ProtocolError) return cause;
   const text = maskOf(serving, errorOf(cause, 'unknown'));
@@ -171,20 +171,20 @@ export const textIn = (http: ServerContext['http'], key: keyof HttpCaller): stri
 
 export const aborted$ = (signal: AbortSignal | undefined): Observable<unknown> => {
   if (signal === undefined) return NEVER;
-  // A client may have any number of requests; Node warns of more than ten.
+  // A client may have any number of requests, but Node.js warns about more than ten listeners.
   setMaxListeners(0, signal);
   return signal.aborted ? of(undefined) : fromEvent(signal, 'abort');
 };
 
-/** Who waits for a list, and until when. */
+/** A request that waits for a list. */
 interface Waiting {
   readonly method: string;
-  /** Of its quota. */
+  /** The client whose quota it uses. */
   readonly client: string | undefined;
   readonly aborted$: Observable<unknown>;
 }
 
-/** The current list. A request that has to wait for it counts as a call, and waits no longer than one. */
+/** The current list. A request that waits for it counts as a call, and has the same time-out. */
 export const current$ = <T>(
   { serving, quota }: Pick<Room, 'serving' | 'quota'>,
   { list$ }: Pick<OpenList<T>, 'list$'>,
@@ -201,14 +201,14 @@ export const current$ = <T>(
       finalize(giveBack),
     );
   });
-  // A list that is there emits immediately, and nothing else is subscribed to.
+  // An available list emits immediately, so nothing else is subscribed.
   return race(list$.pipe(take(1)), tooLong$).pipe(
     takeUntil(end$),
     catchError((cause: unknown) => throwError(() => forClients(serving, cause))),
   );
 };
 
-/** The current list, or an empty one if the client leaves before. */
+/** The current list, or an empty one if the client leaves first. */
 export const listOf = <T>(
   connection: Connection,
   list: OpenList<T>,

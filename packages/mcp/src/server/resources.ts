@@ -100,7 +100,7 @@ export const resourceOf = (
   resources: readonly (McpResource | McpResourceTemplate)[],
   uri: string,
 ): FoundResource => {
-  // A longer one would make the patterns of templates slow.
+  // A longer URI would be slow to match against templates.
   if (uri.length > longestUri) throw new ResourceNotFoundError(uri.slice(0, longestUri));
   for (const resource of resources) {
     if (!isTemplate(resource) && resource.uri === uri) {
@@ -193,7 +193,7 @@ export const contentsOf$ = (
         (sum, it) => sum + ('text' in it ? it.text.length : it.blob.length),
         0,
       );
-      // Half a resource would be wrong.
+      // Do not cut it: a part of a resource would be wrong.
       if (length > most) throw tooLarge(uri, most);
       return { contents };
     }),
@@ -249,7 +249,7 @@ const keyOf = (resource: unknown): string => {
   return uri;
 };
 
-/** More expressions side by side would make it slow to match a URI. */
+/** Limits adjacent expressions, which would make URIs slow to match. */
 const checkTemplate = (template: string): void => {
   try {
     new UriTemplate(template);

@@ -8,14 +8,14 @@ export const tracked = async (
   const left = new AbortController();
   const signal = AbortSignal.any([request.signal, left.signal]);
   const { url, method, headers, body } = request;
-  // Of its parts: that of an adapter may look like a request without being one.
+  // Build it from its parts: the request of an adapter may not be a real `Request`.
   const own = new Request(url, { method, headers, body, signal, duplex: 'half' });
   return watched(await answer(own), (isWhole) => {
     if (!isWhole) left.abort();
   });
 };
 
-/** Calls back once, when the body has ended or its reader leaves. */
+/** Calls `ended` once, when the body ends, fails, or loses its reader. */
 export const watched = (response: Response, ended: (isWhole: boolean) => void): Response => {
   const body: ReadableStream<Uint8Array> | null = response.body;
   if (body === null) {

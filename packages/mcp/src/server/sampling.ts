@@ -29,7 +29,7 @@ type Block = McpSampleContent | McpSampleToolCall | McpSampleToolResult;
 
 /** A request to the model of an MCP client. */
 export interface McpSampleRequest {
-  /** As that of a form. */
+  /** As the id of a form. */
   readonly id?: string;
   /** The prompt of the user, or messages. */
   readonly messages:

@@ -131,7 +131,7 @@ const overStdio$ = (
     return whileOpen(connected$, changed$);
   });
 
-/** While the client does not read, a change waits once: the output of a process has no limit. */
+/** Queues each change only once while the client does not read, since the output of a process has no limit. */
 const onceRead =
   (output: Writable): MonoTypeOperatorFunction<Change> =>
   (changes$) =>
@@ -161,7 +161,7 @@ const overHttp$ = (
 ): Observable<Listening> =>
   defer(() => {
     const shared = createShared(serving);
-    // A server of stdio does not need it.
+    // Not needed for stdio.
     const listening$ = from(import('@modelcontextprotocol/node')).pipe(
       switchMap(({ hostHeaderValidation, originValidation, toNodeHandler }) => {
         // Before the body is read.

@@ -116,7 +116,7 @@ export interface HttpAccess {
 export interface HttpCaller {
   /** The user that `authorize` names. */
   readonly user?: string;
-  /** Whose limits apply. Undefined without `authorize`: all clients look the same. */
+  /** The client for the limits. Undefined without `authorize`, because all clients look the same. */
   readonly client?: string;
 }
 

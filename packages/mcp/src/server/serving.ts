@@ -125,7 +125,7 @@ const changesOf$ = (list: OpenList<unknown> | undefined, change: Change): Observ
   );
 };
 
-/** A resource that changes all the time is announced now and then. */
+/** Limits how often a resource is announced that changes constantly. */
 const updates$ = (uris$: Observable<string>, scheduler: SchedulerLike): Observable<Change> =>
   uris$.pipe(
     groupBy((uri) => uri, { duration: () => timer(updateGapMs, scheduler) }),

@@ -113,9 +113,10 @@ const connected$ = ({ chat }: Visit, formatFor: FormatFor, body: unknown): Obser
 };
 
 /**
- * A client keeps the order of the messages that it has, and thoughts that a snapshot without any leaves out: also those of a
- * broken attempt, and those that the stream repeats. If its messages are not the first ones of the conversation, a snapshot
- * with nothing but an empty thought removes them, whose id and place the first message takes.
+ * When a client applies a snapshot, it keeps the order of its messages, and keeps thoughts that the snapshot does not
+ * contain: those of a failed attempt, and those that the stream will repeat. If its messages are not the first ones of the
+ * conversation, a first snapshot with only an empty thought removes them. The first message then replaces that thought,
+ * whose id it has.
  */
 const snapshots = (messages: readonly AgUiMessage[], body: unknown): readonly object[] => {
   const type = 'MESSAGES_SNAPSHOT';

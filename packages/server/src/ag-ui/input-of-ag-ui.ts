@@ -73,8 +73,8 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
 };
 
 /**
- * Whether a request cancels all that the run before has asked, and brings another question: clients of AG-UI must answer each interrupt
- * before they may ask again.
+ * Whether a request cancels all interrupts of the previous run and brings a new question: AG-UI clients must answer every
+ * interrupt before they may ask again.
  */
 export const asksInstead = (body: unknown): boolean => {
   const resume = fieldOf(body, 'resume');
@@ -88,7 +88,7 @@ export const asksInstead = (body: unknown): boolean => {
   );
 };
 
-/** The question of such a request: the server cancels what waits. */
+/** The question of such a request. The server cancels what waits. */
 export const withoutCancelled = (body: unknown): unknown =>
   asksInstead(body) ? { ...Object(body), resume: [] } : body;
 
@@ -123,7 +123,7 @@ const shownIn = (message: unknown): readonly ShownMessage[] => {
   return [{ id, read: () => contentIn(role, fieldOf(message, 'content')) }];
 };
 
-/** The content of a message, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+/** The content of a message: of a user message, with its files. Tool calls and thoughts that a client sends are ignored. */
 const contentIn = (role: 'user' | 'assistant', given: unknown): ClientMessage | undefined => {
   const isText = typeof given === 'string';
   if (role === 'assistant') {

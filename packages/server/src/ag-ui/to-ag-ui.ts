@@ -36,7 +36,7 @@ export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, 
   return agUiEvents(options);
 };
 
-/** The same, for streams that end at approvals, too. */
+/** The same, and also for streams that end at approvals. */
 export const agUiEvents = (
   options: AgUiOptions & Pick<EncodingOptions, 'asking'>,
 ): OperatorFunction<AgentEvent, AGUIEvent> => {

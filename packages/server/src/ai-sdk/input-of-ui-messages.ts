@@ -122,7 +122,7 @@ const shownIn = (message: unknown): readonly ShownMessage[] => {
   return [{ id, read: () => contentIn(role, fieldOf(message, 'parts')) }];
 };
 
-/** The content of a message, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+/** The content of a message: of a user message, with its files. Tool calls and thoughts that a client sends are ignored. */
 const contentIn = (role: 'user' | 'assistant', parts: unknown): ClientMessage | undefined => {
   const list: readonly unknown[] = Array.isArray(parts) ? parts : [];
   const texts = list.filter((part) => fieldOf(part, 'type') === 'text');

@@ -93,7 +93,7 @@ const toolChunks = <Chunk>(
       return [{ type: 'tool-output-available', toolCallId: part.id, output, preliminary: true }];
     }
     case 'toolEnd':
-      // The client has the approval that the denial belongs to.
+      // The client already shows the approval that was denied.
       if (part.outcome.status === 'denied' && asking?.answered.includes(part.id) === true) {
         return [{ type: 'tool-output-denied', toolCallId: part.id }];
       }
@@ -101,7 +101,7 @@ const toolChunks = <Chunk>(
   }
 };
 
-/** A link for a page; a document for anything else. */
+/** Encodes a source: a page as a link, anything else as a document. */
 export const sourceOf = (
   citation: Citation,
   sourceId: string,

@@ -38,7 +38,7 @@ export function toUiMessageStream(
   return uiMessageChunks(options);
 }
 
-/** The same, for streams that end at approvals, too. */
+/** The same, and also for streams that end at approvals. */
 export const uiMessageChunks = (
   options: UiMessageStreamOptions & Pick<EncodingOptions, 'asking'>,
 ):

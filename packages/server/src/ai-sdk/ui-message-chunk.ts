@@ -6,7 +6,7 @@ import type { SourceData } from '../parts/part.js';
 export type AiSdkVersion = 6 | 7;
 
 /** Links a part of the UI message to the Millrace message that it belongs to. */
-// A type, as the SDK requires an index signature here, which interfaces lack.
+// A type alias, because the SDK requires an index signature, which interfaces lack.
 // eslint-disable-next-line @typescript-eslint/consistent-type-definitions
 export type PartMetadata = { readonly millrace: { readonly messageId: string } };
 
@@ -15,7 +15,7 @@ export interface ReplyMetadata {
   /** Why the loop ended; absent if it failed. */
   readonly reason?: Reply['reason'];
   readonly iterations?: number;
-  /** Of the whole run, including sub-agents. */
+  /** The usage of the whole run, including sub-agents. */
   readonly usage: Usage;
 }
 

@@ -4,10 +4,10 @@ import { isSameInput } from '@millrace/core/values';
 import type { RecordedDecision } from '../chat/past.js';
 import type { ReadVerdict } from './read-verdict.js';
 
-/** The decision that counts. */
+/** The decision that is final. */
 type Counting = Pick<ReadVerdict, 'approved' | 'input'>;
 
-/** The error for another decision. It names the one that counts, without its input: not all may see that. */
+/** The error for a contradicting decision. It names the final one without its input, which not every client may see. */
 const alreadyDecided = (counting: Counting | undefined): MillraceError => {
   const message = `This request has already been decided${counting === undefined ? '' : `: it was ${outcomeOf(counting)}`}.`;
   return new MillraceError('invalidResume', message, { userMessage: message, status: 409 });
@@ -18,7 +18,7 @@ const outcomeOf = ({ approved, input }: Counting): string => {
   return input === undefined ? 'approved' : 'approved with another input';
 };
 
-/** Throws if a verdict contradicts the one that counts. Both have an input only if it is not the one that was shown. */
+/** Throws if a verdict contradicts the final one. Each has an input only if it differs from the shown one. */
 export const checkSame = (counting: ReadVerdict | undefined, verdict: ReadVerdict): void => {
   const { approved = false, input = null } = counting ?? {};
   const isSame = isSameDecision({ approved, input, shown: [null] }, verdict);
@@ -35,7 +35,7 @@ export const checkAgainst = (
   const counting = own ?? Array.from(decisions.values()).at(-1);
   if (counting === undefined) return;
   const { approved, toolCall, shown } = counting;
-  // This verdict does not approve input that another question has shown.
+  // A verdict does not apply to input that another question showed.
   const asked = [own?.shown.input ?? null];
   if (isSameDecision({ approved, input: toolCall.input, shown: asked }, verdict)) return;
   throw alreadyDecided(

@@ -84,7 +84,7 @@ interface TokenRoute {
 export interface ChatApprovals {
   /** The route, below this path, for requests that decide by a token. */
   readonly routes: (path: string) => readonly TokenRoute[];
-  /** Ends streams at approvals. */
+  /** Ends a stream when its call waits for approvals. */
   readonly asking: (answered?: readonly string[]) => Asking;
   /** Decides on tool calls of one call of a session, and emits the id of the call. */
   readonly decided$: (
@@ -121,7 +121,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
   };
   return {
     ...desk,
-    // A client shows all requests, and may decide on them in any order.
+    // Allow parallel requests: a client shows all of them, and may decide in any order.
     approve: Object.assign(
       (request: ApprovalRequest) =>
         verdictOn$(signer, pending, request, { expiresInMs, mayEdit: edits !== false }),
@@ -141,7 +141,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
   };
 };
 
-/** Remembered outcomes. Tokens of older requests are rejected as no longer pending. */
+/** The number of remembered outcomes. Tokens of older requests are rejected as no longer pending. */
 const maxOutcomes = 10_000;
 
 const mayEdit = (
@@ -239,7 +239,7 @@ const claimsOf = async (signer: TokenSigner, token: string): Promise<Claims> => 
   return claims;
 };
 
-/** An approval of the input that was shown is one without an input. */
+/** Treats an approval of exactly the shown input as an approval without an input. */
 const asShown = async ({ input, ...plain }: ReadVerdict, { args }: Claims): Promise<ReadVerdict> =>
   input === undefined || (await hashOf(input)) === args ? plain : { ...plain, input };
 
@@ -258,7 +258,7 @@ const requestFor = async (
   return queued;
 };
 
-/** Throws if a request that is not pending has another decision, or none. */
+/** Throws if a request that is no longer pending has a different decision, or none. */
 const checkSettled = (
   pending: PendingRequests<QueuedRequest>,
   { nonce, exp }: Claims,

@@ -20,12 +20,13 @@ import { digestOf } from './claims.js';
 import type { ApprovalDesk } from './pending-requests.js';
 import { questionOf, type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
 
-/** Until a call that was resumed asks again, in milliseconds. */
+/** How long to wait until a resumed call asks again, in milliseconds. */
 const waitMs = 10_000;
 
 /**
- * Decides on tool calls of one call of a session, and emits the id of the call. Clients send decisions again: one that was taken does
- * nothing. Errors with `invalidResume` (409) if a tool call has another decision, which the error names; nothing is decided then.
+ * Decides on tool calls of one call of a session, and emits the id of the call. Repeating a decision has no effect, since
+ * clients resend them. Errors with `invalidResume` (409), and decides nothing, if a tool call already has a different
+ * decision, which the error names.
  */
 export const decided$ = (
   approvals: ApprovalDesk,
@@ -44,7 +45,7 @@ export const decided$ = (
     return conversations.sessionOf$(callId).pipe(
       concatMap((owner) => {
         if (owner !== sessionId) throw noLonger(404);
-        // Opens the session: a call that another process has left is resumed.
+        // Opening the session resumes a call that another process left unfinished.
         return conversations.runs$(sessionId);
       }),
       concatMap((runs) =>
@@ -79,7 +80,7 @@ const isOpen = (questions: Past['questions'], { localId, question }: Answer): bo
   return last?.isOpen === true && last.question === question;
 };
 
-/** A tool call that waits with another question shows that one instead. */
+/** If a tool call now waits with another question, that one applies instead. */
 const checkSettled = (questions: Past['questions'], answer: Answer): void => {
   const asked = questions.get(answer.localId);
   if (asked === undefined) return;

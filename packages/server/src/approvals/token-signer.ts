@@ -30,7 +30,7 @@ export const createTokenSigner = (keys: readonly Uint8Array<ArrayBuffer>[]): Tok
       const mac = fromBase64url(signature);
       if (mac === undefined || more.length > 0) return undefined;
       const signed = bytesOf(body);
-      // Constant time: `verify` is, and every key is tried.
+      // Takes constant time: `verify` does, and every key is tried.
       const verdicts = (await imported()).map((key) => subtle().verify('HMAC', key, mac, signed));
       return (await Promise.all(verdicts)).includes(true) ? claimsIn(body) : undefined;
     },

@@ -70,14 +70,14 @@ const through =
       );
     });
 
-/** The root call so far. */
+/** The state of the root call so far. */
 interface Seen {
   callId: string;
   /** The open step. */
   step: PartOf<'stepStart' | 'stepEnd'> | undefined;
-  /** By their ids in the call. */
+  /** The requested approvals by the ids of their tool calls in the call. */
   readonly asked: Map<string, AskedApproval>;
-  /** Those decided on, by the ids in the client. */
+  /** The ids in the client of the tool calls that were decided on. */
   readonly decided: Set<string>;
   questions: Past['questions'];
 }
@@ -120,7 +120,7 @@ const isRest = (item: Part | Rest): item is Rest => item.type === 'rest';
 const isAnswered = (answered: readonly string[], waiting: readonly string[]): boolean =>
   waiting.some((id) => answered.some((it) => it.endsWith(`/${id}`)));
 
-/** Omits what the client has from the stream that asked, but for the beginnings of the call and of the open step. */
+/** Omits everything that the client received from the earlier stream, except for the starts of the call and of the open step. */
 const after =
   (answered: readonly string[], seen: Seen): MonoTypeOperatorFunction<Part | Rest> =>
   (item$) => {
@@ -147,12 +147,12 @@ const untilAtRest =
   ): OperatorFunction<Part | Rest, Part> =>
   (item$) => {
     const end$ = ({ waiting }: Rest): Observable<Part> => {
-      // The tools that were just answered run first.
+      // Wait until the call has received the decisions of the request.
       const open = answered.filter((id) => !seen.decided.has(id));
       if (waiting.length === 0 || isAnswered(open, waiting)) return EMPTY;
       return requests$.pipe(
         map((pending) =>
-          // Those of the call that the events have not come to are counted, too.
+          // Also count pending approvals whose events have not arrived yet.
           pending.flatMap(
             ({ callId, toolCallId, expiresAt }): readonly (AskedApproval | undefined)[] => {
               if (callId !== seen.callId) return [];

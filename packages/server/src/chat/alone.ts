@@ -18,7 +18,10 @@ export interface AskedAlone extends Pick<CallOptions, 'request'> {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A call outside of all conversations. Reports its error once, at its event: its reader may leave then. */
+/**
+ * Runs a call that belongs to no conversation. Reports its error once, when the error event arrives, since the reader may
+ * leave at that point.
+ */
 export const aloneCall$ = (
   agent: Agent,
   callId: string,

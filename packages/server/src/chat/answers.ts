@@ -7,8 +7,8 @@ export const callOf = (messageId: string): string => {
 };
 
 /**
- * The beginning of the ids of calls that a client has asked with this id of a question. Every process finds the calls by it, also
- * after a restart. Two ids of one conversation have the same by an accident of one in 10^14.
+ * Returns the prefix of the ids of all calls that answer a question with this client id. Every process finds the calls by
+ * it, even after a restart. The chance that two questions of one conversation share a prefix is one in 10^14.
  */
 export const markOf = (questionId: string): string =>
   [0x811c9dc5, 0x01000193]
@@ -25,7 +25,10 @@ const fnv = (text: string, seed: number): number => {
   return hash >>> 0;
 };
 
-/** The question that a call answers: this message, or its first one. A call that brings results has that of the call before. */
+/**
+ * The question that a call answers: this message, or the call's first one. A call that brings tool results answers the
+ * question of the call before it.
+ */
 export const questionIn = (
   { entries }: MessageTree,
   callId: string,

@@ -18,7 +18,7 @@ export interface CallControls {
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
-  /** Interrupts the calls of a session, or only this one, else cancels what waits for a result, and emits their number. */
+  /** Interrupts the calls of a session, or only this one; if none runs, cancels the suspended call. Emits the number of calls. */
   stop$(sessionId: string, callId?: string): Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   steer$(sessionId: string, input: Input): Observable<boolean>;
@@ -50,7 +50,7 @@ export const createCallControls = ({
       ),
       defaultIfEmpty([]),
     ),
-  // After a call that is being started.
+  // Waits its turn, so a call that is just starting is stopped as well.
   stop$: (sessionId, callId) =>
     inTurn$(sessionId, () => existing$(sessionId)).pipe(
       concatMap((session) => {

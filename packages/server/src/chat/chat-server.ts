@@ -197,7 +197,7 @@ const quietly = (call: () => unknown): void => {
   try {
     Promise.resolve(call()).catch(noop);
   } catch {
-    // No one can handle it.
+    // There is no one to report the error to.
   }
 };
 
@@ -207,7 +207,7 @@ const isHosts: Rule = [
   "a list of host names without ports, such as 'app.example'",
 ];
 
-/** Also of applications and browser extensions, whose schemes have no `origin` here. */
+/** Includes applications and browser extensions: `URL.origin` is 'null' for their schemes. */
 const originOf = ({ origin, protocol, host }: URL): string =>
   origin === 'null' && host !== '' ? `${protocol}//${host}` : origin;
 

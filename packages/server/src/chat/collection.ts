@@ -46,7 +46,7 @@ export interface ListQuery {
   readonly limit?: number;
 }
 
-/** A change of a conversation, as other clients of it get it. */
+/** A change of a conversation, as its other clients receive it. */
 export type ChatChange =
   | (Pick<ShownConversation, 'head'> & { readonly running?: string; readonly title?: string })
   | { readonly deleted: true };
@@ -64,11 +64,11 @@ export interface Collection {
   rename$(sessionId: string, title: string): Observable<string | undefined>;
   /** Continues at the end of the branch of a message by default. Errors with `conflict` (409) if it is unknown. */
   moveHead$(sessionId: string, at: string): Observable<never>;
-  /** Removes a conversation with everything that the store has of it, and completes. */
+  /** Removes a conversation and everything that the store keeps for it, and completes. */
   remove$(sessionId: string): Observable<never>;
   /** As `remove$`, unless a call of it runs or waits. */
   removeIdle$(sessionId: string): Observable<never>;
-  /** Emits what a conversation is now, and again after each change. Completes once it is removed. */
+  /** Emits the current state of a conversation, and again after each change. Completes once it is removed. */
   changes$(sessionId: string): Observable<ChatChange>;
 }
 
@@ -77,7 +77,7 @@ interface CollectionOptions {
   readonly runs: Runs;
   readonly existing$: (sessionId: string) => Observable<KeptSession>;
   readonly shown$: (sessionId: string) => Observable<ShownConversation>;
-  /** Forgets what the server knows of a session. */
+  /** Drops everything that the server holds in memory for a session. */
   readonly forget: (sessionId: string) => void;
   readonly inTurn$: <T>(sessionId: string, work: () => Observable<T>) => Observable<T>;
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
@@ -85,9 +85,9 @@ interface CollectionOptions {
 }
 
 export interface Titles {
-  /** Gives a conversation that is called for the first time a title. The call saves it. */
+  /** Gives a conversation a title when its first call starts. The call saves it. */
   begun(session: KeptSession, question: readonly ContentBlock[] | undefined): void;
-  /** Asks the program for the title, after the first answer. */
+  /** Asks the application for the title, after the first answer. */
   answered$(session: KeptSession): Observable<never>;
 }
 
@@ -222,7 +222,7 @@ const movedHead$ = (session: KeptSession, at: string): Observable<never> =>
     ignoreElements(),
   );
 
-/** Removes a session, with all that the store has of it. */
+/** Removes a session and everything that the store keeps for it. */
 const removedFromStore$ = (
   { store, existing$ }: CollectionOptions,
   sessionId: string,
@@ -238,7 +238,7 @@ const callsRemoved$ = ({ driver }: CallStore, sessionId: string): Observable<nev
   driver.list$({ sessionId }).pipe(
     mergeMap((calls) => calls),
     map(({ callId }) => callId),
-    // A list must not change while it is read.
+    // Collect the ids first: the list must not change while it is read.
     toArray(),
     concatMap((callIds) =>
       driver.removeAll$(callIds).pipe(

@@ -5,7 +5,7 @@ import type { EncodingOptions } from '../parts/encode-parts.js';
 import { type Client, clientOf, toUiMessages } from './history.js';
 import type { Chat, StreamFormat, Visit } from './protocol.js';
 
-/** How the client of a request decides on approvals: with `?approvals=token` while it reads, else with its next request. */
+/** How a client decides on approvals: with `?approvals=token`, while it reads the stream; otherwise with its next request. */
 export const asked = (
   { request }: Visit,
   approvals: ApprovalQueue | undefined,
@@ -17,7 +17,7 @@ export const asked = (
     : { approvals, asking: approvals.chat.asking(answered) };
 };
 
-/** Decides, and streams what comes after. */
+/** Applies the decisions, and streams the rest of the call. */
 export const decidedStream$ = (
   { decide$, past$, stream$ }: Chat,
   verdicts: readonly VerdictOfClient[],
@@ -31,7 +31,7 @@ export const decidedStream$ = (
     ),
   );
 
-/** Joins a call: without what was taken back before, and with the results that its client has brought. */
+/** Joins a running call: omits events that were taken back, and passes on which results the client has already brought. */
 export const joining$ = (
   { past$, history$, stream$ }: Chat,
   callId: string,

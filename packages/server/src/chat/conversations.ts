@@ -55,7 +55,7 @@ export interface ConversationsOptions extends PlacesOptions {
   readonly limits?: UserLimits | undefined;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
-  /** Without a store: what this process keeps, and up to how many bytes of it. */
+  /** Without a store: the conversations in memory, and their maximum size in bytes. */
   readonly room?: Room | undefined;
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly title?: TitleOf | undefined;
@@ -89,11 +89,11 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   const { calls } = store;
   const background = createBackgroundWork(report);
   const runs = createRuns(options.onDisconnect, ({ callId, over$ }) => {
-    // Its record is removed, because it would be resumed.
+    // Remove its record; otherwise the call would be resumed.
     background.run(over$.pipe(concatMap(() => calls.driver.remove$(callId))));
   });
   const slots = createCallSlots(runs, options);
-  // Sessions with the same memory function would be those of another server, too.
+  // Create a memory per server: with a shared one, two servers would share sessions.
   const memory = inProcessMemory();
   const kept = keepSessions(agent, store.sessions, { journal: journal(calls), memory });
   const sessions = createOpenSessions({
@@ -166,7 +166,7 @@ const createContents = (
     ),
 });
 
-/** Passes on to running calls which of their events the store has made durable. */
+/** Passes on to running calls which of their events have become durable. */
 const written$ = (runs: Runs, calls: CallStore): Observable<unknown> =>
   (calls.written$ ?? EMPTY).pipe(
     tap(([callId, seq]) => {
@@ -174,7 +174,7 @@ const written$ = (runs: Runs, calls: CallStore): Observable<unknown> =>
     }),
   );
 
-/** Makes room after each call. */
+/** Frees memory after each call. */
 const keptSmall$ = (
   room: Room,
   runs: Runs,
@@ -220,7 +220,10 @@ const closed$ = (
     ),
   );
 
-/** Completes once a call that was cut has no writer, within a second: the next server must not take it for one that runs. */
+/**
+ * Completes once the record of an aborted call has no writer, or after a second. Otherwise the next server would take the
+ * call for a running one.
+ */
 const released$ = ({ callId }: OpenRun, { driver }: CallStore): Observable<never> =>
   driver.claim$(callId).pipe(
     take(1),

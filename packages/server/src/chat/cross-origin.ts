@@ -1,7 +1,7 @@
 // Which sites may use the server: the host that a request was made to, and the origin of the page that made it.
 import { MillraceError } from '@millrace/core';
 
-/** A page whose name points to this machine is still another site. */
+/** Guards against DNS rebinding: a page whose host name resolves to this machine is still another site. */
 export const assertHost = (request: Request, hosts: readonly string[] | undefined): void => {
   if (hosts === undefined) return;
   const hostname = madeTo(request)?.hostname ?? '';
@@ -14,8 +14,8 @@ export const assertHost = (request: Request, hosts: readonly string[] | undefine
 };
 
 /**
- * The origin that a request was made to. Its header counts, as the URL may have a name that the framework was started with: Next.js has `localhost` there
- * for every host that a browser asks for.
+ * The origin that a request was made to. The `Host` header takes precedence over the URL, whose host may be the one that
+ * the framework was started with: in Next.js, it is always `localhost`.
  */
 const madeTo = (
   { url, headers }: Request,
@@ -28,7 +28,7 @@ const madeTo = (
   return isHost ? new URL(text) : undefined;
 };
 
-/** Adds to the headers of a response what a page of another site needs. */
+/** Adds the CORS headers to a response. */
 export type AddCrossOrigin = (headers: Headers) => void;
 
 /** Returns `undefined` for a page of the server's own origin, and for clients other than pages. Throws if the origin is not allowed. */
@@ -51,7 +51,7 @@ export const crossOrigin = (
             'access-control-allow-methods': methods.join(', '),
             // The origin is trusted with the user's cookies, so it may send any header as well.
             ...(asked !== null && { 'access-control-allow-headers': asked }),
-            // The longest that a browser allows.
+            // The maximum that browsers accept.
             'access-control-max-age': '7200',
           }
         : own.length > 0 && { 'access-control-expose-headers': own.join(', ') }),
@@ -64,8 +64,8 @@ export const crossOrigin = (
 };
 
 /**
- * Throws for a request without an `Origin` that a page of another origin makes by itself, such as that of a picture or a frame: it has the user's cookies,
- * and a route may have effects. An address that a person opens passes.
+ * Throws for a request without an `Origin` that a page of another origin triggers, such as for an image or a frame: it
+ * carries the user's cookies, and a route may have side effects. A page that the user opens passes.
  */
 export const assertNotEmbedded = ({ method, headers }: Request): void => {
   const site = headers.get('sec-fetch-site') ?? 'none';
@@ -82,15 +82,16 @@ export const assertNotEmbedded = ({ method, headers }: Request): void => {
 };
 
 /**
- * A proxy may have changed the `Host`, so the browser is asked first whether the page is of the origin that the request was made to. Pages cannot set
- * its header, and it is absent on hosts without TLS, but for this machine. Then the hosts are compared: a proxy in front may end TLS, so schemes may differ.
+ * Whether the page has the origin that the request was made to. `Sec-Fetch-Site` is checked first, since a proxy may have
+ * changed the `Host`; pages cannot set it. Browsers omit it on hosts without TLS other than this machine. Then the hosts
+ * are compared, without schemes: a proxy may terminate TLS.
  */
 const isOwnPage = (request: Request, origin: string): boolean => {
   const site = request.headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
-  // With the scheme of the page, whose default port may be missing in one of them.
+  // Use the scheme of the page for both: one of them may omit its default port.
   return madeTo(request, page)?.host === page.host;
 };
 

@@ -27,8 +27,8 @@ export type CallMetadata = Readonly<Record<string, string>>;
 /** The metadata and options that each request adds to its call. */
 export interface ForRequest {
   /**
-   * Returns or emits what a call keeps of its request, such as a field of the body or a header: its `metadata`, in addition
-   * to the `userId`. Check it: clients can send anything. It is recorded with the call. Default: nothing.
+   * Returns or emits the `metadata` of a call from its request, such as a field of the body or a header, in addition to
+   * the `userId`. Validate it: clients can send anything. It is recorded with the call. Default: none.
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly metadata?: (request: CallRequest) => CallMetadata | ObservableInput<CallMetadata>;
@@ -39,7 +39,7 @@ export interface ForRequest {
   };
 }
 
-/** Emits what a call keeps of its request. */
+/** Emits the metadata of a call from its request. */
 export const requestMetadata$ = (
   metadata: ForRequest['metadata'],
   request: CallRequest,
@@ -67,7 +67,7 @@ const isMetadata = (value: unknown): value is CallMetadata =>
 /** Sets the model of each call, and adds to its instructions. */
 export const callOptionsLayer = (callOptions: NonNullable<ForRequest['callOptions']>): Layer => ({
   name: 'callOptions',
-  // Within `prepare` and `conversation`, which sets the instructions of the agent.
+  // Runs within `prepare` and `conversation`, which sets the instructions of the agent.
   priority: 61,
   call: (context) => (next) => (call) => {
     const { metadata }: CallInfo = context.info;

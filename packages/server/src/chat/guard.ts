@@ -26,11 +26,11 @@ export const userOf$ = (
   );
 };
 
-/** The beginning of the ids of the sessions of a user; empty without users. */
+/** The prefix of the session ids of a user; empty without users. */
 export const sessionsOf = (user: string | undefined): string =>
   user === undefined ? '' : `${encodeURIComponent(user)}/`;
 
-/** A function that does its work at the first call only. */
+/** Returns a function that does its work only once. */
 export const once = <Given extends readonly unknown[]>(
   work: (...given: Given) => void,
 ): ((...given: Given) => void) => {
@@ -83,7 +83,7 @@ const statuses: Readonly<Partial<Record<string, number>>> = {
 /** Creates the response for an error that a client may see. */
 export type ToResponse = (error: MillraceError, status: number) => Response;
 
-/** The status that a server of a model or of a tool has sent says nothing about this one. */
+/** Ignores the status of errors from model providers and tools: it does not describe this server's response. */
 export const failure = (
   cause: unknown,
   report: (error: MillraceError) => void,
@@ -107,7 +107,7 @@ const asJson: ToResponse = (error, status) =>
     { status },
   );
 
-/** The heads of conversations, for clients that show another conversation. */
+/** The head of the conversation, for errors to clients that show an outdated one. */
 const heads = new WeakMap<MillraceError, string | null>();
 
 /** The error for a request that continues after an unknown message: a 409 with the head. */

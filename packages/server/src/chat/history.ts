@@ -42,7 +42,7 @@ export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMe
   for (const message of messages) {
     const before = shown.at(-1);
     if (message.role === 'user' && answer !== undefined && before?.id === callOf(message.id)) {
-      // It was added to the running call.
+      // The message was steered into the running call.
       const data = { messageId: message.id, text: textOf(message) };
       answer.push({ type: 'data-steered', data });
     } else if (message.role === 'user') {

@@ -12,7 +12,7 @@ export const withPattern = (route: Route): MatchedRoute => ({
   pattern: patternOf(route.path),
 });
 
-/** A slash at the end of a path changes nothing. */
+/** Ignores a trailing slash. */
 const patternOf = (path: string): RegExp => {
   const literal = path.replace(/\/+$/u, '').replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
   return new RegExp(`^${literal.replaceAll(/:(\w+)/gu, '(?<$1>[^/]+)')}/?$`, 'u');
@@ -27,12 +27,12 @@ export const routesAt = (
   return routes.filter(({ pattern }) => pattern.test(pathname));
 };
 
-/** The methods of routes. What can be read has `HEAD` as well. */
+/** The methods of routes. `GET` implies `HEAD`. */
 export const methodsOf = (routes: readonly MatchedRoute[]): readonly string[] => [
   ...new Set(routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
 ];
 
-/** The route for a request, of those of its path. */
+/** Chooses the route for a request among those that match its path. */
 export const routeFor = (
   found: readonly MatchedRoute[],
   request: Request,

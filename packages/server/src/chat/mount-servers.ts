@@ -15,7 +15,7 @@ export type MountedServers = Pick<ChatServer, 'respond' | 'handles'>;
 export const mountServers = (servers: Readonly<Record<string, MountedServers>>): MountedServers => {
   checkOptions('mountServers()', { servers }, { servers: isServers }, ['servers']);
   const mounts = Object.entries(servers).map(([path, server]) => ({ path, server }));
-  // The longest path first: another one may be its beginning.
+  // Sort the longest path first: a shorter one may be its prefix.
   mounts.sort((one, other) => other.path.length - one.path.length);
   /** The server for a URL, and that URL without its path. */
   const find = (text: string) => {

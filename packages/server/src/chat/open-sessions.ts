@@ -33,7 +33,7 @@ interface OpenSessionsOptions {
   readonly kept: KeptSessions;
   readonly runs: Runs;
   readonly report: (error: MillraceError, callId?: string) => void;
-  /** Runs in the scope of the server. */
+  /** Runs work in the background. */
   readonly work: (work$: Observable<unknown>) => void;
   /** Called when a session is opened. */
   readonly used?: ((sessionId: string) => void) | undefined;
@@ -42,13 +42,16 @@ interface OpenSessionsOptions {
 }
 
 export interface OpenSessions {
-  /** Opens a session, once its calls that other processes have left run again. */
+  /** Opens a session once the calls that other processes left unfinished are running again. */
   readonly opened$: (sessionId: string) => Observable<KeptSession>;
   /** As `opened$`, but completes without a session if it does not exist: reading must not create one. */
   readonly existing$: (sessionId: string) => Observable<KeptSession>;
-  /** Continues calls that other processes have left, and looks for them again after `lookAgain`, and while others run some. Never completes. */
+  /**
+   * Resumes calls that other processes left unfinished. Looks for them again after `lookAgain`, and as long as other
+   * processes run calls. Never completes.
+   */
   readonly recovered$: Observable<unknown>;
-  /** After a failure of the store: its calls are continued later. */
+  /** Schedules another look for unfinished calls, after a failure of the store. */
   readonly lookAgain: () => void;
   readonly forget: (sessionId: string) => void;
 }
@@ -102,11 +105,11 @@ export const createOpenSessions = (options: OpenSessionsOptions): OpenSessions =
 /** The number of sessions whose calls are resumed at the same time. */
 const mostAtOnce = 4;
 
-/** The sessions with calls that other processes have left. */
+/** The sessions with calls that other processes left unfinished. */
 const createLeftSessions = ({ agent, store, runs, report }: OpenSessionsOptions) => {
   const left = new Set<string>();
   const isLookDue$ = new BehaviorSubject(false);
-  /** Completes once it is known which sessions these are. */
+  /** Completes after the first look. */
   const known$ = new AsyncSubject<never>();
   const lookAgain = (): void => {
     isLookDue$.next(true);
@@ -114,7 +117,7 @@ const createLeftSessions = ({ agent, store, runs, report }: OpenSessionsOptions)
   const failed$ = (error: unknown): Observable<never> => {
     const failure = asError(error);
     report(failure);
-    // A store that is out of reach comes back.
+    // The store may become reachable again.
     if (failure.code === 'store') lookAgain();
     return EMPTY;
   };
@@ -125,7 +128,7 @@ const createLeftSessions = ({ agent, store, runs, report }: OpenSessionsOptions)
       for (const { sessionId } of found.filter(isLeft)) {
         if (sessionId !== undefined) left.add(sessionId);
       }
-      // Another process runs the others, which it may leave.
+      // Other processes run the other calls, and may still leave them unfinished.
       if (!found.every(isLeft)) lookAgain();
       known$.complete();
       return [...left];
@@ -138,7 +141,7 @@ const createLeftSessions = ({ agent, store, runs, report }: OpenSessionsOptions)
     delete: (sessionId: string): void => {
       left.delete(sessionId);
     },
-    /** Looks for them now, and again whenever a look is due. Each is opened again. */
+    /** Looks for them now, and again whenever a look is due. Opens each of them with the given function. */
     recovered$: (reopened$: (sessionId: string) => Observable<unknown>): Observable<unknown> =>
       wheneverDue$(
         isLookDue$,

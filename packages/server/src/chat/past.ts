@@ -10,11 +10,11 @@ import { type CallStore, replay$ } from '@millrace/core/journal';
 import { isSameInput } from '@millrace/core/values';
 import { catchError, endWith, type Observable, of, pairwise, reduce } from 'rxjs';
 
-/** The part of a call that a client must know if it joins late. */
+/** The facts that a client needs if it joins a call late. */
 export interface Past {
   /** Its question; empty if it was asked with results of tools. */
   readonly question: readonly Message[];
-  /** Events that took back what was shown before: discarded attempts, and errors before it was resumed. */
+  /** Events that retract earlier output: discarded attempts, and errors before the call was resumed. */
   readonly takenBack: readonly AgentEvent[];
   /** The ids of the tool calls whose results it was asked with. */
   readonly results: readonly string[];
@@ -31,7 +31,7 @@ export interface AskedQuestion {
   readonly decisions: ReadonlyMap<number, RecordedDecision>;
 }
 
-/** A decision on a question. It counts: other ones on the same question are refused. */
+/** The decision on a question. It is final: other decisions on the same question are refused. */
 export interface RecordedDecision {
   readonly approved: boolean;
   /** The tool call that was decided on, with the edits of the decision. */
@@ -40,10 +40,10 @@ export interface RecordedDecision {
   readonly shown: ToolCallBlock;
 }
 
-/** Reads the events of a call so far, and keeps only these. */
+/** Reads the events of a call so far, and emits these facts. */
 export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
   recorded$(store, callId).pipe(
-    // An error that is the last event is the end.
+    // An error is taken back only if another event follows; otherwise, it is the end of the call.
     endWith(undefined),
     pairwise(),
     reduce(

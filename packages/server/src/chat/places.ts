@@ -21,7 +21,7 @@ export type ClientMessage =
 /** A message that a client shows, with its own id. */
 export interface ShownMessage {
   readonly id: string;
-  /** It is the answer of this call only: results that the client brings begin another one. */
+  /** The message contains the answer of this call only: the client starts a new message after tool results. */
   readonly isOwn?: boolean;
   /** Its content as the client has it; `undefined` if it has none. */
   readonly read?: () => ClientMessage | undefined;
@@ -31,30 +31,30 @@ export interface ShownMessage {
 export interface Placing {
   /** The messages that the client shows before its question, oldest first. The last of them is the place. */
   readonly shown?: readonly ShownMessage[] | undefined;
-  /** The client shows all that it knows: without messages, the call begins a new branch. */
+  /** The client sends everything that it shows: if it sends no messages, the call starts a new branch. */
   readonly isWhole?: boolean | undefined;
-  /** Without the last message that it shows, the call continues at the head: its results name their tool calls. */
+  /** If the last shown message is unknown, the call continues at the head: its results name their tool calls. */
   readonly orAtHead?: boolean | undefined;
   /** The client's ids of the question or the answer that the call replaces. */
   readonly replaced?: readonly string[] | undefined;
-  /** As `replaced`, of a client that does not say whether it asks again; ignored if the conversation does not have it. */
+  /** As `replaced`, from a client that does not say whether it regenerates; ignored if unknown to the conversation. */
   readonly mayReplace?: readonly string[] | undefined;
   /** Throws if the call must not continue there. `isRunning`: the call at this place has not ended. */
   readonly check?: ((path: readonly Message[], isRunning: boolean) => void) | undefined;
-  /** The messages that a new conversation begins with. */
+  /** The messages that a new conversation starts with. */
   readonly earlier?: readonly Message[] | undefined;
 }
 
 export interface PlacesOptions {
   /**
-   * For a client that shows messages which the server does not have, such as one that was open while a server without a store was
-   * restarted: `refuse` its request (409), or `take` its messages as the conversation. Default: `refuse`.
+   * The reaction to a client that shows messages unknown to the server, such as after a restart without a store: `refuse`
+   * its request (409), or `take` its messages as the conversation. Default: `refuse`.
    */
   readonly unknownHistory?: 'refuse' | 'take' | undefined;
   /**
-   * For a request with its question only, in a conversation with messages: it continues `atHead`, as clients do that send
-   * their last message only, or it `begins` a new branch, as the first question of assistant-ui does once it is edited.
-   * Default: `atHead`.
+   * The place of a request that contains only a question, in a conversation with messages: it continues `atHead`, for
+   * clients that send only their last message, or it `begins` a new branch, for clients such as assistant-ui that send an
+   * edited first question this way. Default: `atHead`.
    */
   readonly loneQuestion?: 'atHead' | 'begins' | undefined;
 }
@@ -64,7 +64,7 @@ export interface Placed extends Place {
   readonly path: readonly Message[];
   /** The content of the question that the call replaces. */
   readonly question: UserMessage['content'] | undefined;
-  /** Questions that the client shows and the server has not received, for the call to ask first. */
+  /** Questions that the client shows and the server never received. The call asks them first. */
   readonly unsent: readonly UserInput[];
   /** Calls that the new one replaces, which have not ended. */
   readonly replacedRuns: readonly string[];
@@ -171,7 +171,7 @@ const createFinder = (tree: MessageTree, open: readonly OpenRun[]): Finder => {
 const isUser = ({ entries }: MessageTree, id: string): boolean =>
   entries.some(({ message }) => message.id === id && message.role === 'user');
 
-/** The last questions of a client that never arrived: the conversation does not have them, and the client still shows them. */
+/** Separates the last questions that the client shows but that never reached the server. */
 const withoutUnsent = (
   finder: Finder,
   shown: Placing['shown'],
@@ -235,8 +235,8 @@ const contentAt = ({ entries }: MessageTree, id: string | undefined) => {
 };
 
 /**
- * The first message that the head leaves to follow a client: the branch that the client has left, at the end of another one; or an answer that the
- * client does not have, after its question.
+ * The first message of the branch that the head leaves because the client continues elsewhere: at the end of another
+ * branch, or after a question whose answer the client does not have.
  */
 const leftBranch = (tree: MessageTree, path: readonly Message[]): string | undefined => {
   const last = path.at(-1);
@@ -265,7 +265,7 @@ const unknownOf = (
   return { after, messages };
 };
 
-/** The id of a message that was taken over from a client. Each is of a call of its own. */
+/** The id of a message that was taken over from a client. Each one counts as a call of its own. */
 const takenId = (id: string): string =>
   `taken-${encodeURIComponent(id.replaceAll(/\p{Surrogate}/gu, '\ufffd'))}/0`;
 

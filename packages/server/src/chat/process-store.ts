@@ -6,11 +6,11 @@ import { EMPTY, map, type Observable, tap } from 'rxjs';
 export interface ProcessStore {
   readonly calls: CallStore;
   readonly sessions: SessionStore;
-  /** About the memory that all of it takes. */
+  /** The approximate memory usage. */
   readonly bytes: number;
   /** The sessions, the one that was used least recently first. */
   readonly ids: () => Iterable<string>;
-  /** A session that is read. */
+  /** Marks a session as used. */
   readonly use: (sessionId: string) => void;
 }
 
@@ -61,7 +61,7 @@ const createSizes = (): Sizes => {
   };
 };
 
-/** The bytes of a record beside its text. */
+/** The overhead of a record in addition to its text. */
 const recordBytes = 200;
 
 const measuredCalls = (sizes: Sizes): ReturnType<typeof inProcessCalls> => {

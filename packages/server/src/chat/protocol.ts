@@ -37,7 +37,7 @@ export interface Route {
   readonly path: string;
   /** Whether it is for this request, rather than another route of its method and path. Default: if no other is. */
   readonly accepts?: (request: Request) => boolean;
-  /** Answers without asking for the user: for a document that anyone may read. Default: false. */
+  /** Answers without authentication, for a document that anyone may read. Default: false. */
   readonly isPublic?: boolean;
   /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
   readonly answer$: (visit: Visit) => Observable<Response>;
@@ -69,13 +69,13 @@ export interface Visit {
   /** Emits a response that streams objects as server-sent events, for as long as the client reads. */
   readonly events$: (event$: Observable<object>) => Observable<Response>;
   /**
-   * Emits a call outside of all conversations, to be read once. It counts towards `maxCalls`, and nothing of it is stored.
-   * Errors with `busy` (503) above them.
+   * Emits a call that belongs to no conversation, to be read once. It counts towards `maxCalls`, and is not stored. Errors
+   * with `busy` (503) if that limit is reached.
    */
   readonly alone$: (asked: AskedAlone) => Observable<CallAlone>;
 }
 
-/** A call that its reader cuts by leaving. */
+/** A call that is aborted when its reader leaves. */
 export interface CallAlone {
   /** Runs the call, and emits its events. */
   readonly follow$: Observable<AgentEvent>;
@@ -83,7 +83,7 @@ export interface CallAlone {
   readonly stream$: (format: StreamFormat) => Observable<Response>;
 }
 
-/** A conversation of the user who asks. */
+/** A conversation of the authenticated user. */
 export interface Chat {
   readonly id: string;
   /** Starts a call, and emits its id once it runs or waits for the earlier ones. */
@@ -95,8 +95,8 @@ export interface Chat {
    */
   readonly follow$: (callId: string, demand?: Demand) => Observable<AgentEvent>;
   /**
-   * Emits the events of a call so far, and completes; not as its reader. None if the call waits for its turn. Errors with
-   * `invalidResume` (404) as `follow$` does.
+   * Emits the events of a call so far, and completes. Does not count as a reader. Emits nothing if the call still waits
+   * for its turn. Errors with `invalidResume` (404) as `follow$` does.
    */
   readonly events$: (callId: string) => Observable<AgentEvent>;
   /** Emits a response that streams a call as server-sent events, from the first one or from `Last-Event-ID` on. */
@@ -107,7 +107,7 @@ export interface Chat {
    * tool rejects the new input.
    */
   readonly decide$: (verdicts: readonly VerdictOfClient[]) => Observable<string>;
-  /** Emits the part of a call that a client must know if it joins late. */
+  /** Emits the facts that a client needs if it joins a call late. */
   readonly past$: (callId: string) => Observable<Past>;
   /** Emits the branch that is continued by default, or that of a message, with the question of its open call. */
   readonly history$: (at?: string) => Observable<ShownConversation>;
@@ -115,7 +115,7 @@ export interface Chat {
   readonly moveHead$: (at: string) => Observable<never>;
   /** Sets the title, and emits it as it is kept; `undefined` if there is no such conversation. */
   readonly rename$: (title: string) => Observable<string | undefined>;
-  /** Stops the calls of the conversation, removes it with everything that the store has of it, and completes. */
+  /** Stops the calls of the conversation, removes it and everything that the store keeps for it, and completes. */
   readonly remove$: Observable<never>;
   /** Emits the head, the running call and the title, immediately and after each change. Completes once the conversation is removed. */
   readonly changes$: Observable<ChatChange>;
@@ -135,7 +135,7 @@ export interface StreamFormat {
   readonly headers: Readonly<Record<string, string>>;
   /** Encodes the events, each object as one server-sent event. */
   readonly encode$: OperatorFunction<AgentEvent, object>;
-  /** The data of a last event. */
+  /** The data of an additional last event. */
   readonly last?: string;
   /** Whether it begins in the middle of the call: its events then have no ids. */
   readonly isRest?: boolean;

@@ -66,7 +66,7 @@ export const createReading = (store: CallStore, runs: Pick<Runs, 'get'>): Readin
     defer(() => {
       const isOwn = runs.get(callId)?.session.id === sessionId;
       return recorded$(store, callId).pipe(
-        // It may not have begun.
+        // A call of this server may not have a record yet.
         unlessUnknown(() => (isOwn ? EMPTY : throwError(() => noSuchCall()))),
         tap((event) => {
           if (event.callId === callId && event.sessionId !== sessionId) throw noSuchCall();
@@ -93,14 +93,14 @@ const saved$ = (run: OpenRun, last: AgentEvent | undefined): Observable<AgentEve
     run.over$.pipe(ignoreElements()),
     defer(() => {
       const { failure } = run;
-      // Without a last event, its end has not become durable, or its store has failed.
+      // Without a last event, the end is not durable yet, or the store has failed.
       const isKnown = last === undefined ? failure?.code === 'aborted' : last.type === 'error';
       if (failure !== undefined && !isKnown) throw failure;
       return last === undefined ? EMPTY : of(last);
     }),
   );
 
-/** The events of a call: those of a reader that keeps up come from its run, all others from the store. */
+/** The events of a call: from memory for a reader that keeps up, otherwise from the store. */
 const events$ = (
   store: CallStore,
   run: OpenRun | undefined,
@@ -108,13 +108,13 @@ const events$ = (
   demand: Demand,
 ): Observable<AgentEvent> => {
   if (run === undefined) return attach$(store, callId, { demand });
-  // A store with a filter records less than the run shows.
+  // A store with a filter records fewer events than memory holds.
   if (store.written$ === undefined) return attach$(store, callId, { demand, waitMs });
   return defer(() => {
     let afterSeq = 0;
     let isStored = false;
     const isInTail = (): boolean => run.tail.has(afterSeq);
-    /** The error that an earlier run of the call has ended with. */
+    /** Whether the event is the error that ended an earlier run of the call. */
     const isEarlierEnd = (event: AgentEvent): boolean =>
       event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin ?? 0);
     const part$ = defer(() => {
@@ -132,7 +132,7 @@ const events$ = (
     );
     const again = (): Observable<unknown> => {
       const { begin } = run.tail;
-      // The stored part has ended with an earlier run: the numbers up to the next one are left out.
+      // The stored events end with an earlier run: skip the sequence numbers up to the next run.
       if (isStored && !isInTail() && !run.hasEnded && begin !== undefined) afterSeq = begin;
       return isStored === isInTail() ? of(true) : EMPTY;
     };

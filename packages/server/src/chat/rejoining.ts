@@ -16,9 +16,9 @@ import { placeless } from '../parts/encode-parts.js';
 interface Seen {
   readonly callId: string;
   readonly omitted: number;
-  /** Of the event that it encodes. */
+  /** The sequence number of the event that it encodes. */
   readonly seq: number;
-  /** Among the objects of that event. */
+  /** Its index among the objects of that event. */
   readonly index: number;
 }
 
@@ -32,7 +32,7 @@ export const lastSeen = ({ headers }: Request, of?: string): Seen | undefined =>
     : { callId, omitted: Number(omitted), seq: Number(seq), index: Number(index) };
 };
 
-/** The places of the objects of a stream: an object of the same event has the same one in each stream of a call. */
+/** Numbers the objects of a stream by event: an object has the same place in every stream of a call. */
 export const createPlace = (seen: Seen | undefined) => {
   let seq = 0;
   let index = -1;
@@ -42,7 +42,7 @@ export const createPlace = (seen: Seen | undefined) => {
       ({ seq } = event);
       index = -1;
     },
-    /** Goes to the next object. Returns whether the client lacks it. */
+    /** Moves to the next object. Returns whether the client still needs it. */
     next: (object: object): boolean => {
       isPlaceless = placeless.has(object);
       if (isPlaceless) return true;
@@ -83,7 +83,7 @@ export const withoutTakenBack = (
 export const discardedIn = (events: readonly AgentEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'messageDiscarded' ? [event.messageId] : []));
 
-/** Sends a comment at an interval, so that proxies do not take silence for the end. */
+/** Sends a comment at intervals, so proxies do not close a silent stream. */
 export const withHeartbeats =
   (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
   (text$) =>

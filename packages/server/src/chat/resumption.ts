@@ -25,7 +25,7 @@ interface ResumptionOptions {
   readonly store: { readonly calls: CallStore };
   readonly runs: Runs;
   readonly report: (error: MillraceError, callId?: string) => void;
-  /** Runs in the scope of the server. */
+  /** Runs work in the background. */
   readonly work: (work$: Observable<unknown>) => void;
   /** Called when the store fails: the calls are looked for again later. */
   readonly lookAgain: () => void;
@@ -33,16 +33,16 @@ interface ResumptionOptions {
   readonly over: (sessionId: string) => void;
 }
 
-/** Continues the calls that earlier processes have left. */
+/** Resumes the calls that earlier processes left unfinished. */
 export interface Resumption {
-  /** Continues the calls of a session, one after the other. Completes when the first one runs. */
+  /** Resumes the calls of a session, one after the other. Completes when the first one runs. */
   resumed$(session: KeptSession): Observable<unknown>;
   /** Whether the calls of a session are being resumed, or have been. */
   has(sessionId: string): boolean;
   forget(sessionId: string): void;
 }
 
-/** The calls of a session that was used less recently are looked for again when it is opened. */
+/** How many sessions are remembered. The calls of others are looked for again when they are opened. */
 const mostResumed = 10_000;
 
 export const createResumption = (options: ResumptionOptions): Resumption => {
@@ -55,7 +55,7 @@ export const createResumption = (options: ResumptionOptions): Resumption => {
     const ready$ = new AsyncSubject<unknown>();
     resuming.set(id, ready$);
     const ended = (isDone: boolean): void => {
-      // It may have been removed, or looked for again, since.
+      // The session may have been removed, or resumed again, in the meantime.
       if (resuming.get(id) === ready$) {
         resuming.delete(id);
         if (isDone) {
@@ -93,7 +93,7 @@ export const createResumption = (options: ResumptionOptions): Resumption => {
   };
 };
 
-/** Resumes the calls of a session, one after the other. `ended` learns whether none is left. */
+/** Resumes the calls of a session, one after the other. Calls `ended` with whether all of them are done. */
 const calls$ = (
   session: KeptSession,
   started: () => void,
@@ -128,7 +128,7 @@ const calls$ = (
           const failure = asError(error);
           report(failure, failed);
           endRun();
-          // A call that has failed is over: the next one follows.
+          // A failed call is over: continue with the next one.
           if (failed !== undefined && failed !== failedBefore) return attempt$(failed);
           isDone = false;
           if (failure.code === 'store') lookAgain();
@@ -144,7 +144,7 @@ const calls$ = (
     );
   });
 
-/** The place of a call that an earlier process has begun, from its record. */
+/** The place of a call that an earlier process started, from its record. */
 const placeOfCall$ = (
   { driver }: CallStore,
   callId: string,

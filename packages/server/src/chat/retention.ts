@@ -36,7 +36,7 @@ export const madeRoom$ = (
       : concat(removeIdle$(idle), madeRoom$(room, runs, removeIdle$));
   });
 
-/** The first id that fits; never the last one. */
+/** The first id that fits, except the last one. */
 const leastRecent = (ids: Iterable<string>, fits: (id: string) => boolean): string | undefined => {
   let found: string | undefined;
   for (const id of ids) {

@@ -23,7 +23,7 @@ import {
 import { once } from './guard.js';
 import { createTail, type Tail } from './tail.js';
 
-/** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
+/** The reaction when the last reader of a call leaves: it continues, is interrupted, or is aborted and removed. */
 export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 
 /** A call that has not ended, or is not saved yet. */
@@ -37,7 +37,7 @@ export interface OpenRun {
   question: readonly Message[];
   /** Its latest events. */
   readonly tail: Tail;
-  /** Cuts it. */
+  /** Aborts it. */
   readonly stop$: Subject<void>;
   /** Emits once it has ended, and its session is saved. */
   readonly over$: AsyncSubject<void>;
@@ -138,7 +138,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
       });
     },
     stop: (sessionId, only) =>
-      // Those that wait first: otherwise the next one would begin.
+      // Stop waiting calls first; otherwise the next one would start.
       ofSession(sessionId)
         .toReversed()
         .filter(({ callId }) => only === undefined || callId === only)
@@ -175,13 +175,13 @@ const see = (run: OpenRun, event: AgentEvent): void => {
   if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
 };
 
-/** Ends a call whose last reader has gone, if the server is to. */
+/** Ends a call whose last reader has left, if `onDisconnect` asks for it. */
 const leftAlone = (
   run: OpenRun,
   onDisconnect: OnDisconnect,
   onAbort: (run: OpenRun) => void,
 ): void => {
-  // Its client may have been asked, and comes back with the answer.
+  // A client that was asked for approval comes back with its decision.
   if (run.hasEnded || run.asked.size > 0) return;
   if (onDisconnect === 'interrupt') {
     run.session.interrupt('The client disconnected.', run.callId);

@@ -9,7 +9,7 @@ import { recorded$, unlessUnknown } from './past.js';
 import type { Placing } from './places.js';
 import type { Runs } from './runs.js';
 
-/** A request that may come twice. */
+/** A request that may be sent twice. */
 export interface RepeatableRequest extends Pick<Placing, 'shown' | 'replaced'> {
   readonly input: Input;
   /** The client's id of the question. */
@@ -18,7 +18,7 @@ export interface RepeatableRequest extends Pick<Placing, 'shown' | 'replaced'> {
   readonly runId?: string | undefined;
 }
 
-/** The call of a request: one that is known, to be followed, or a new one. */
+/** The call of a request: a known call to follow, or a new one. */
 export interface CallOfRequest {
   readonly callId: string;
   readonly isKnown: boolean;
@@ -32,16 +32,16 @@ interface Known {
 }
 
 /**
- * Emits the call of a request. Its id is derived from the session and from what identifies the request, so that other
- * processes, and the next one, know it, too: the record of a call refuses another one with its id. A request that comes again
- * gets the same call, unless that has failed. An answer that is generated again is another call once the one before has ended.
+ * Emits the call of a request. Its id is derived from the session and from what identifies the request, so every process
+ * computes the same id, and the store refuses a second call with it. A repeated request gets the same call, unless that
+ * call failed. Regenerating an answer is a new call once the previous one has ended.
  */
 export const callOfRequest$ = (
   request: RepeatableRequest,
   known: Known,
 ): Observable<CallOfRequest> => {
   const { questionId } = request;
-  // By it, the client's id of the question is found again.
+  // Later requests find the call by this prefix.
   const mark = questionId === undefined ? '' : markOf(questionId);
   const parts = identityOf(request);
   if (parts === undefined) return of({ callId: newCallId(), isKnown: false });
@@ -51,7 +51,7 @@ export const callOfRequest$ = (
         concatMap((content) => {
           const id = `${mark}${own.slice(0, 16)}`;
           const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
-          // Another question under the same id, such as an edited one, is another request.
+          // A different question under the same id, such as an edited one, is a different request.
           return attempt$(known, `${id}${content.slice(0, 8)}`, isAgain, 0);
         }),
       ),

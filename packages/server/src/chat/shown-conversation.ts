@@ -15,7 +15,7 @@ export interface ShownConversation {
   readonly running: string | undefined;
   /** The client's id of its last message. */
   readonly head: string | null;
-  /** By the id of a shown message: the ids of others that came after the same message, and itself, the oldest first. */
+  /** The alternatives of each shown message by its id, oldest first, including itself: the messages that follow the same message. */
   readonly branches: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -86,7 +86,7 @@ const runAt = (tree: MessageTree, open: readonly OpenRun[], at: string): OpenRun
   return open.find(({ callId, after }) => after === leaf || callOf(leaf) === callId);
 };
 
-/** The messages before a call that runs: what it has stored is shown with its events. */
+/** The messages before a running call. Its own messages are shown by its events. */
 const pathBefore = (
   tree: MessageTree,
   open: readonly OpenRun[],

@@ -33,7 +33,7 @@ import type { InTurn } from './session-turns.js';
 /** A request of a client for a call. */
 export interface Asked extends Placing, RepeatableRequest, Pick<CallOptions, 'request'> {
   readonly metadata: Readonly<Record<string, string>>;
-  /** It continues when its readers have gone: `onDisconnect` has no effect. */
+  /** The call continues when its readers leave, regardless of `onDisconnect`. */
   readonly continues?: boolean;
 }
 
@@ -73,7 +73,7 @@ export const createStarting = (options: StartingOptions) => {
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
         return call$(session, { ...start, placed }, options);
       }),
-      // The record of a call refuses another one with its id: it has started in another process.
+      // If the store refuses the id, the call has started in another process.
       catchError((error: unknown) => {
         if (asError(error).code !== 'conflict') throw error;
         return statusOf$(calls, start.callId).pipe(
@@ -126,7 +126,7 @@ const call$ = (session: KeptSession, start: Start, options: StartingOptions): Ob
     const { after, replaces } = placed;
     const run = runs.begin(callId, session, { input: given, after, replaces });
     if (isNew) background.run(run.over$.pipe(concatMap(() => titles.answered$(session))));
-    // It is counted as a run now.
+    // From here on, the call counts as a run.
     start.free();
     if (request.continues === true) runs.join(session.id, callId);
     const started = createStarted(callId);
@@ -149,7 +149,7 @@ const inputOf = (
   readonly content: readonly ContentBlock[] | undefined;
   readonly input: Input;
 } => {
-  // A client may name a question to be asked again, without its content.
+  // To regenerate an answer, a client may name the question without its content.
   const given = sent === '' && question !== undefined ? question : sent;
   const content = contentOf(given);
   const input: Input =
@@ -195,13 +195,13 @@ const events$ = (
     })
     .pipe(
       tap((event) => {
-        // An error before all other events is that of the start: there is nothing to follow.
+        // If the first event is an error, the call has not started: there is nothing to follow.
         if (event.type !== 'error') started.now();
       }),
       catchError((error: unknown) => {
         const failure = asError(error);
         run.failure = failure;
-        // Its record is unfinished: once the store works again, the call is resumed.
+        // The call is resumed once the store works again, since its record is unfinished.
         if (failure.code === 'store') options.sessions.lookAgain();
         if (failure.code === 'conflict') reopen(run, options);
         return started.fail(failure) ? EMPTY : options.background.reported$(error, callId);
@@ -210,7 +210,7 @@ const events$ = (
       finalize(started.end),
     );
 
-/** Another server has saved the conversation: the call is added to what that one has saved. */
+/** Opens the session again after another server has saved it, so the call is added to that version. */
 const reopen = (
   { session: { id }, over$ }: OpenRun,
   { sessions, background, inTurn$ }: StartingOptions,

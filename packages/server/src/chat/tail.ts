@@ -2,28 +2,29 @@ import { type AgentEvent, type Demand, openDemand } from '@millrace/core';
 import { merge, Observable, Subject } from 'rxjs';
 
 /**
- * The latest events of a call that runs here, so that its readers need not read the store. No reader sees what a crash
- * could take back without a word: events are shown once they are durable, and up to 64 further deltas of a message that
- * the store knows, because a call that is resumed discards that message, and leaves out as many numbers.
+ * The latest events of a call that runs in this process, so its readers need not read the store. Readers never see
+ * anything that a crash could silently take back: an event is shown once it is durable. Up to 64 further deltas of a
+ * message that the store knows are shown earlier, because a resumed call discards that message and skips as many sequence
+ * numbers.
  */
 export interface Tail {
   push(event: AgentEvent): void;
-  /** The event with this `seq` is durable, and all before. */
+  /** Marks the event with this `seq`, and all earlier ones, as durable. */
   written(seq: number): void;
-  /** No more events will come, nor become durable. */
+  /** Marks the end: no more events will arrive or become durable. */
   end(): void;
-  /** The `seq` before its first event, if it still has that. The events before belong to earlier runs of the call. */
+  /** The `seq` before the first event of this run, as long as that event is kept. Earlier events belong to earlier runs of the call. */
   readonly begin: number | undefined;
   /** Whether it has all events after the one with this `seq`. */
   has(afterSeq: number): boolean;
   /**
-   * Emits the events after the one with this `seq`, those that are there and new ones, while the demand is open. Completes
-   * at the end, or once the reader is so late that it needs the store.
+   * Emits the kept and new events after the one with this `seq`, while the demand is open. Completes at the end, or once
+   * the reader is so slow that it needs the store.
    */
   follow$(afterSeq: number, demand?: Demand): Observable<AgentEvent>;
 }
 
-/** The number of events that are kept at least. */
+/** The minimum number of events that are kept. */
 const mostKept = 4_096;
 
 /** The number of deltas that a store merges into one record. */
@@ -109,7 +110,7 @@ const createKept = () => {
   };
 };
 
-/** Which of the events may be shown. */
+/** Decides which events may be shown. */
 const createDurability = (kept: ReturnType<typeof createKept>) => {
   /** The number of durable events, and the `seq` of the last one. */
   let durable = 0;

@@ -166,14 +166,14 @@ const callStream = (
 ): Response => {
   const { conversations } = server;
   const { request } = answering;
-  // Its client would leave immediately, which ends a call whose last client has gone.
+  // Do not join for `HEAD`: its client leaves immediately, which could end the call.
   if (request.method === 'HEAD') return new Response(null, { headers });
   const takenBack = past?.takenBack ?? [];
   const seen = isRest === true ? undefined : lastSeen(request, callId);
   const place = createPlace(seen);
-  // A client that comes back continues what it has begun to read.
+  // A returning client continues the stream that it started to read.
   const omitted = seen?.omitted ?? discardedIn(takenBack).length;
-  // From now on: until the body is read, nothing else may end the call.
+  // Join now: the call must not end before the body is read.
   const leave = conversations.join(sessionId, callId);
   const idOf = (): string | undefined => {
     const id = place.id();

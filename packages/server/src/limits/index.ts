@@ -15,7 +15,7 @@ export interface UserLimitsOptions {
   readonly perMinute?: number | undefined;
 }
 
-/** How many users are kept whose calls of the last minute are counted. */
+/** The number of users whose recent calls are remembered. */
 const mostKept = 10_000;
 const minuteMs = 60_000;
 
@@ -27,7 +27,7 @@ export const userLimits = (
   checkOptions('userLimits()', options, { calls: wholeNumber(1), perMinute: wholeNumber(1) });
   const { calls = 100, perMinute = Infinity } = options;
   const taken = new Map<string, number>();
-  /** When a user may start the next call, if calls came evenly. */
+  /** When each user may start the next call, if calls were evenly spaced. */
   const due = new Map<string, number>();
   const count = (user: string, by: number): void => {
     const left = (taken.get(user) ?? 0) + by;

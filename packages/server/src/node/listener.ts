@@ -68,7 +68,7 @@ export const toNodeListener =
     void answer(request.incoming, outgoingOf(reply));
   };
 
-/** An error of the server is one for the handlers of the framework; a malformed request is answered. */
+/** Passes errors of the server on to the framework's error handlers. A malformed request is answered here. */
 const failing = (next: (error: unknown) => void) => (error: unknown) => {
   if (error instanceof RequestError) return new Response(null, { status: 400 });
   next(error);
@@ -136,7 +136,7 @@ const targetOf = (
   return isHandled(originalUrl) ? { url: originalUrl, mount: '' } : undefined;
 };
 
-/** Not `new URL(path, origin)`, which would take the beginning of a path for a host. */
+/** Concatenates instead of `new URL(path, origin)`, which would treat a path that starts with `//` as a host. */
 const absoluteOf = (origin: string, path: string): string =>
   /^https?:\/\//u.test(path) ? path : `${origin}${path}`;
 
@@ -171,7 +171,7 @@ const withWholeBody = (asked: Request, handled: Handled): Request => {
   return new Request(url, { method, headers, signal, body, duplex: 'half' });
 };
 
-/** The headers of a request. An absolute target names the host, and the header counts no more (RFC 9112, 3.2.2). */
+/** The headers of a request. An absolute target overrides the `Host` header (RFC 9112, 3.2.2). */
 const headersOf = ({ headers, url }: Request, { url: target = '' }: Incoming): Headers => {
   if (!/^https?:\/\//iu.test(target)) return headers;
   const own = new Headers(headers);
@@ -187,7 +187,7 @@ const isFollowed = (incoming: Incoming): boolean =>
   incoming.readableEncoding !== null ||
   ['data', 'readable'].some((name) => incoming.listenerCount(name) > 0);
 
-/** A copy of a body from now on: what others read until the server asks for it would be lost. */
+/** Copies a body from now on. Otherwise the server would miss what others read before it. */
 const copyOf = (incoming: Incoming): ReadableStream => {
   const copy = new PassThrough({ defaultEncoding: incoming.readableEncoding ?? 'utf8' });
   incoming.once('close', () => {
@@ -270,16 +270,16 @@ const readyFor = (response: Response, outgoing: Outgoing): Response => {
     headers.delete('content-encoding');
     headers.delete('content-length');
   }
-  // For the adapter, a stream: it would wait for a second event before it sends the first. Other versions have no such header.
+  // Makes the adapter treat the body as a stream; otherwise it would wait for a second event before it sends the first.
   if (isEventStream(headers) && outgoing.req.httpVersion === '1.1')
     headers.set('transfer-encoding', 'chunked');
   return new Response(body, { status, headers });
 };
 
-/** Lists, which may come from middlewares and from the server. */
+/** Headers with lists, to which both middlewares and the server may contribute. */
 const joinedHeaders = ['vary', 'access-control-expose-headers', 'set-cookie'];
 
-/** Keeps what middlewares have set in a header, which that of the server would replace. */
+/** Keeps the values that middlewares have set in a header, which the server's header would replace. */
 const keepHeader = (name: string, headers: Headers, outgoing: Outgoing): void => {
   const before = outgoing.getHeader(name);
   if (before === undefined || !headers.has(name)) return;
@@ -291,8 +291,8 @@ const keepHeader = (name: string, headers: Headers, outgoing: Outgoing): void =>
 };
 
 /**
- * Reads the rest of a request that was answered before its end, and ends the response after that: a client or a proxy that is still sending would not read
- * it from a closed connection.
+ * Reads the rest of a request that was answered early, and then ends the response: a client or proxy that is still sending
+ * would not read it from a closed connection.
  */
 const heldOpen = async (
   response: Response,
@@ -303,7 +303,7 @@ const heldOpen = async (
   const isWhole = incoming.complete || incoming.destroyed || incoming.httpVersionMajor > 1;
   if (isWhole || body === null || isEventStream(headers)) return response;
   const bytes = new Uint8Array(await response.arrayBuffer());
-  // With its length, it would end with its last byte.
+  // With a content length, the response would end with its last byte.
   headers.delete('content-length');
   let isOpen = true;
   const held = new ReadableStream<Uint8Array>({
@@ -327,7 +327,7 @@ const drain = (
   done: () => void,
 ): void => {
   const listeners = Array.from<unknown>(incoming.listeners('data')).filter(isListener);
-  // The server stopped reading, and its listener would pause the request.
+  // Remove the server's listeners, which would pause the request.
   listeners.filter((it) => !isOthers(it)).forEach((it) => incoming.off('data', it));
   const over = (): void => {
     clearTimeout(timeout);
@@ -343,7 +343,7 @@ const drain = (
 const isListener = (value: unknown): value is (piece: unknown) => void =>
   typeof value === 'function';
 
-/** As long as nginx waits. */
+/** The same limit as in nginx. */
 const maxDrainMs = 30_000;
 
 const othersListening = (incoming: Incoming): ((listener: unknown) => boolean) => {

@@ -31,11 +31,11 @@ import type { UpgradeProtocol } from '../web-socket/web-socket-chat.js';
 export interface ServeOptions extends ChatServerOptions {
   /** Default: 3000. With 0, the system chooses a free one. */
   readonly port?: number | undefined;
-  /** The address to listen on. Others than those of this machine need a `user`. Default: `127.0.0.1`. */
+  /** The address to listen on. Anything other than a loopback address requires `user`. Default: `127.0.0.1`. */
   readonly host?: string | undefined;
   /** Signals on which the server closes, and the Observable completes. Default: `SIGTERM`. */
   readonly signals?: readonly NodeJS.Signals[] | undefined;
-  /** How long the server waits for running calls when it closes, in milliseconds. Default: 30,000. */
+  /** Maximum wait for running calls when the server closes, in milliseconds. Default: 30,000. */
   readonly closeMs?: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
   const { maxBytes, protocols = [] } = given;
   const upgrades = protocols.filter(isUpgradeProtocol);
   return new Observable((subscriber) => {
-    // A server resumes calls, so it must not begin before it is known that it can listen.
+    // Create the chat server only once the port is open, because it resumes calls immediately.
     let chats: ChatServer | undefined;
     const http = createServer(
       toNodeListener({
@@ -136,7 +136,7 @@ const closed$ = (
         drained$.next();
         return EMPTY;
       }),
-      // The responses of calls that were cut are still being written.
+      // Responses of aborted calls may still be in flight.
       race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
     );
   });

@@ -2,7 +2,7 @@ import { type Layer, output, textOf } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { type ClientTool, clientTools, unchecked, withInstructions } from '../client-tools.js';
 
-/** The wishes of a request beside its messages. They are kept in the metadata of its call, so a resumed call has them, too. */
+/** The settings of a request in addition to its messages. They are kept in the metadata of its call, so a resumed call has them as well. */
 export interface AskedFor {
   /** Added to the instructions of the agent. */
   readonly instructions?: string;
@@ -10,15 +10,15 @@ export interface AskedFor {
   readonly tools?: readonly ClientTool[];
   /** The JSON Schema of the answer. */
   readonly format?: Readonly<Record<string, unknown>>;
-  /** The number of tokens of an answer. The agent may allow fewer. */
+  /** The maximum number of tokens of an answer. The agent may allow fewer. */
   readonly maxTokens?: number;
-  /** Fields of a response that repeat its request. */
+  /** Fields that the response echoes from the request. */
   readonly repeated?: Readonly<Record<string, unknown>>;
 }
 
 declare module '@millrace/core' {
   interface Events {
-    /** The wishes of the request of a call, for later readers of the call. */
+    /** The settings of the request, recorded for later readers of the call. */
     readonly openAiRequest: { readonly asked: AskedFor };
   }
 }
@@ -29,22 +29,22 @@ export const metadataOf = (asked: AskedFor): Readonly<Record<string, string>> =>
   [key]: JSON.stringify(asked),
 });
 
-/** The wishes of the request of a call; `undefined` if it came by another protocol. */
+/** The settings of the request of a call; `undefined` if it used another protocol. */
 export const askedForIn = (metadata: Readonly<Record<string, string>>): AskedFor | undefined => {
   const text = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
   const asked: unknown = text === undefined ? undefined : parsedJson(text);
   return isAskedFor(asked) ? asked : undefined;
 };
 
-/** Only this file writes it. */
+/** Only this file writes this metadata, so its shape needs no further checks. */
 const isAskedFor = (value: unknown): value is AskedFor => isRecord(value);
 
-/** Apply the wishes of its request to each call. */
+/** Layers that apply the settings of a request to its call. */
 export const askedForLayers: readonly Layer[] = [
   clientTools('openAiTools', (metadata) => askedForIn(metadata)?.tools ?? []),
   {
     name: 'openAiRequest',
-    // Within `prepare`, which may edit the options, and `conversation`, which sets the instructions of the agent.
+    // Runs within `prepare`, which may edit the options, and `conversation`, which sets the instructions of the agent.
     priority: 61,
     call: (context) => (next) => (call) => {
       const asked = askedForIn(context.info.metadata);
@@ -61,19 +61,19 @@ export const askedForLayers: readonly Layer[] = [
   },
   {
     name: 'openAiFormat',
-    // As `output`.
+    // The priority of `output`.
     priority: -Number.MAX_VALUE,
     call: (context) => (next) => (call) => {
       const { format } = askedForIn(context.info.metadata) ?? {};
       if (format === undefined) return next(call);
       return output(unchecked(format)).call?.(context)(next)(call) ?? next(call);
     },
-    // The phases of every `output` are the same: they read the form that the call has.
+    // The phases are the same for every `output`: they read the schema from the call.
     turn: (phases) => output(unchecked({})).turn?.(phases) ?? phases,
   },
 ];
 
-/** The text of an answer. One in a form is the JSON alone, without what the model has written around it. */
+/** The text of an answer. Structured output is returned as JSON alone, without the text around it. */
 export const answerText = (
   reply: Parameters<typeof textOf>[0] & { readonly output?: unknown },
   { format }: AskedFor,

@@ -35,13 +35,13 @@ declare module '@millrace/core' {
   }
 }
 
-/** A question on a tool call. The record of a call has all of them. */
+/** An approval request on a tool call. The record of a call contains all of them. */
 export interface Question {
   /** Its number among those of the call, from 1. */
   readonly number: number;
-  /** Its id for the queue. */
+  /** Its id in the queue. */
   readonly id: string;
-  /** That of the approval request. */
+  /** The id of the approval request item. */
   readonly itemId: string;
   readonly toolCall: ToolCallBlock;
   /** `undefined` while it is open. */
@@ -70,7 +70,7 @@ export const questionsAfter = (
   return [...questions, { number, id, itemId: `mcpr_${callId}_${number}`, toolCall }];
 };
 
-/** Follows a call to the begin of a response, and to its approval requests. */
+/** Finds the start of a response in its call, and the approval requests that end it. */
 export interface Asking {
   note(event: AgentEvent): void;
   readonly hasStarted: boolean;
@@ -78,11 +78,11 @@ export interface Asking {
   readonly requests: readonly object[] | undefined;
   /** The usage before the response. */
   readonly spent: Usage;
-  /** The question on a tool call, by its id in the client, whose answer the response begins with. */
+  /** The question on the tool call with this client id, if the response starts with its decision. */
   decidedOn(id: string): Question | undefined;
 }
 
-/** Of the response that begins with the decisions on these questions, or with the call. */
+/** Tracks the response that starts with the decisions on these questions; without any, with the call. */
 export const createAsking = (label: string, decided: readonly number[] = []): Asking => {
   let hasStarted = decided.length === 0;
   let questions: readonly Question[] = [];
@@ -123,10 +123,10 @@ const requestItem = ({ itemId: id, toolCall: { name, input } }: Question, label:
   ...{ id, name, server_label: label, arguments: JSON.stringify(plainJson(input)) },
 });
 
-/** The id of a tool call without the number of an edited message. */
+/** Removes the number of an edited message from the id of a tool call. */
 const plain = (id: string): string => id.replace(/^([^/]+\/\d+)~\d+/u, '$1');
 
-/** The decisions on tools and the runs of tools that have begun. */
+/** The open tool steps: decisions, and runs of tools. */
 const steps = /* @__PURE__ */ cell('call', () => new BehaviorSubject<readonly ToolStep[]>([]));
 
 type ToolStep = Pick<Step<unknown>, 'kind' | 'id' | 'input'>;
@@ -134,7 +134,7 @@ type ToolStep = Pick<Step<unknown>, 'kind' | 'id' | 'input'>;
 /** Reports when a call waits for nothing but decisions in the queue, so its record says where its responses end. */
 export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): Layer => ({
   name: 'openAiAsks',
-  // Further out than the journal, which delays the step after the one that ends.
+  // Runs outside the journal, which delays the step after the one that ends.
   priority: 20,
   step: ({ local }) => {
     const open$ = local(steps);
@@ -183,7 +183,7 @@ export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): La
 
 const working = { iteration: 0, toolCallIds: [] };
 
-/** The tool calls that wait, if all that are open do. */
+/** The ids of the waiting tool calls, if every open step waits. */
 const askedIn = (
   open: readonly ToolStep[],
   pending: readonly PendingApproval[],

@@ -101,8 +101,8 @@ interface Delta {
 }
 
 /**
- * Encodes the events of a call as chunks. Text cannot be taken back: a message that is discarded after its text was sent
- * ends the stream with an error, and the call.
+ * Encodes the events of a call as chunks. Text cannot be retracted: if a message is discarded after its text was sent, the
+ * stream and the call end with an error.
  */
 export const toChunks =
   (format: ChunkFormat) =>
@@ -289,7 +289,7 @@ const withPart = (answer: Answer, part: Part): Answer => {
   }
 };
 
-/** The tool calls that the client answers. Those of the server are not its business. */
+/** The tool calls that the client answers. Tool calls of the server are not shown. */
 const toolCallsIn = ({ suspensions = [] }: Reply) =>
   suspensions.filter(isForCompletion).map(
     ({ toolCall: { id, name, input, invalidInput } }) =>
@@ -300,13 +300,13 @@ const toolCallsIn = ({ suspensions = [] }: Reply) =>
       }) as const,
   );
 
-/** A completion is no conversation that could be continued: a call that goes back as its vendor sent it would be lost. */
+/** Excludes suspended tool calls with vendor data: a chat completion cannot return that data in the next request. */
 const isForCompletion = (suspension: Suspension): boolean => {
   const { suspends, vendorData } = suspension.toolCall;
   return isForClient(suspension) && (suspends === undefined || vendorData === undefined);
 };
 
-/** Whether the call waits for nothing that the client can bring. */
+/** Whether the call waits only for results that the client cannot bring. */
 const isHeld = ({ reason, suspensions = [] }: Reply): boolean =>
   reason === 'suspended' && !suspensions.some(isForCompletion);
 

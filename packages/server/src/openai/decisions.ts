@@ -8,7 +8,6 @@ import { createAsking, type Question, questionsAfter, reportAsking } from './ask
 import { refuse } from './refusals.js';
 import { noSuchResponse, refAfter, type ResponseRef } from './response-ids.js';
 
-/** The part of a conversation that decisions need. */
 interface Decidable {
   readonly id: string;
   readonly events$: (callId: string) => Observable<AgentEvent>;
@@ -34,14 +33,17 @@ export const openAiApprovals = (desk: Pick<ApprovalDesk, 'requests$'>): OpenAiAp
 /** The answer of a client to a question. */
 export interface Decision {
   readonly callId: string;
-  /** That of the question. */
+  /** The number of the question. */
   readonly number: number;
   readonly verdict: { readonly approved: boolean; readonly reason?: string };
-  /** Its field in the request. */
+  /** The field of the request that contains it. */
   readonly param: string;
 }
 
-/** The decisions of an input, which then has nothing else. Those that a call in the input has followed are of the past. */
+/**
+ * Reads the decisions of an input, which then contains nothing else. Ignores those whose tool call is in the input as
+ * well: they are past decisions.
+ */
 const decisionsIn = (input: unknown, continues: boolean): readonly Decision[] => {
   const items: readonly unknown[] = Array.isArray(input) ? input : [];
   const past = new Set(
@@ -120,7 +122,7 @@ const decided$ = <Chat extends Decidable>(
           const isDecided = isMillraceError(error) && error.status === 409;
           throw isDecided ? refuse(error.userMessage, param, 'already_decided', 409) : error;
         }),
-        // Another client may have been faster.
+        // Another client may have decided first.
         concatMap(() => questionsOf$(chat, before)),
         map((questions) => verdictsOn(questions, decisions)),
         concatMap(() => chat.past$(callId)),
@@ -133,7 +135,7 @@ const decided$ = <Chat extends Decidable>(
 
 const none = { callId: '', param: '' };
 
-/** Only the errors before a call was resumed: the encoder empties what was discarded, so numbers stay the same. */
+/** Keeps only the errors before a call was resumed. The encoder itself empties discarded items, so the event numbers stay the same. */
 export const withErrors = (past: Past): Past => ({
   ...past,
   takenBack: past.takenBack.filter(({ type }) => type === 'error'),

@@ -65,7 +65,7 @@ const itemEntries = (
     case 'function_call_output':
       return [resultEntry(fieldOf(item, 'call_id'), textIn(fieldOf(item, 'output'), place), place)];
     case 'mcp_call': {
-      // A tool of the server, from the output of an earlier response.
+      // A tool call of the server, copied from the output of an earlier response.
       const id = fieldOf(item, 'id');
       const [output, error] = [fieldOf(item, 'output'), fieldOf(item, 'error')];
       const text = typeof output === 'string' ? output : typeof error === 'string' ? error : '';
@@ -126,7 +126,7 @@ const callEntry = (id: unknown, call: unknown, place: string): Entry => {
 const toolCallOf = (id: string, name: string, text: string, place: string): ToolCallBlock => {
   const given: unknown = exactJson(text === '' ? '{}' : text);
   assertShallow(given, place);
-  // Without keys that could reach a prototype, which no conversation keeps.
+  // Drop keys that could reach a prototype: conversations do not keep them.
   const input = 'input' in toolInput(given) ? plainJson(given) : undefined;
   return isRecord(input)
     ? { type: 'tool_call', id, name, input }
@@ -212,7 +212,7 @@ const fileOf = (file: unknown): unknown => {
 /** A conversation in the terms of a call. */
 export interface Conversation {
   readonly instructions: string | undefined;
-  /** All messages but those of the input. */
+  /** All messages except those of the input. */
   readonly history: readonly InputMessage[];
   /** The last messages of the user, and before them the results of the last tool calls. */
   readonly input: readonly InputMessage[];
@@ -220,7 +220,7 @@ export interface Conversation {
   readonly messages: readonly InputMessage[];
 }
 
-/** Results at the beginning belong to a conversation that the server has, if it `continues` one. */
+/** If the request `continues` a conversation of the server, leading results belong to that one. */
 export const conversationOf = (entries: readonly Entry[], continues: boolean): Conversation => {
   const system = entries.flatMap((entry) => (entry.from === 'system' ? [entry.text] : []));
   const messages = messagesIn(entries);
@@ -240,7 +240,10 @@ export const conversationOf = (entries: readonly Entry[], continues: boolean): C
   };
 };
 
-/** Joins the text and tool calls up to a result, and the results up to the next text. One pass: a hostile conversation is long. */
+/**
+ * Groups text and tool calls up to the next result, and results up to the next text. Takes one pass, since a hostile
+ * conversation may be long.
+ */
 const messagesIn = (entries: readonly Entry[]): readonly InputMessage[] => {
   const messages: (InputMessage & { readonly content: unknown[] })[] = [];
   for (const entry of entries) {
@@ -287,7 +290,7 @@ export const idsIn = (
   if (distinct.size === ids.length) return distinct;
   throw refuse('Two tool calls of a message, or two results, have the same id.');
 };
-/** The results of the last tool calls come with the input, as those of suspended tools do. */
+/** Marks the last tool calls as suspended: the input brings their results. */
 const awaited = (results: Extract<InputMessage, { readonly role: 'tool' }>): InputMessage => ({
   role: 'tool',
   content: results.content.map(({ toolCallId }) => ({

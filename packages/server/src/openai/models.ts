@@ -64,7 +64,7 @@ export const openAiModels = (
   };
 };
 
-/** A request that several servers may get. */
+/** A request that is sent to one or several servers. */
 interface Asked extends Pick<Request, 'method' | 'url' | 'headers' | 'signal'> {
   readonly body: string | undefined;
 }
@@ -128,7 +128,7 @@ const answer$ = (models: Models, asked: Asked, isOfJson: boolean): Observable<Re
   if (named !== undefined) return ofModel$(models, asked, decoded(named));
   if (method === 'POST' && ['/chat/completions', '/responses'].includes(route)) {
     const parsed = isOfJson ? parsedJson(body ?? '') : undefined;
-    // Any of them refuses a malformed request.
+    // Any server refuses a malformed request.
     if (isRecord(parsed)) return ofModel$(models, asked, fieldOf(parsed, 'model'));
   }
   return first$(models, asked, ({ status }) => status === 404);
@@ -147,7 +147,7 @@ const bodyOf$ = (request: Request, maxBytes: number): Observable<string | undefi
   );
 
 interface Listed {
-  /** That of the first server that has a list for this client, or else of the first one. */
+  /** The response of the first server that has a list for this client, otherwise of the first server. */
   readonly response: Response;
   readonly models: readonly unknown[] | undefined;
 }
@@ -177,7 +177,7 @@ const list$ = (servers: Iterable<MountedServers>, asked: Asked): Observable<List
   );
 };
 
-/** The headers for pages of other sites, of a server that has allowed them. */
+/** Copies the CORS headers of a server that allowed the origin. */
 const withHeadersOf = ({ headers }: Response, response: Response): Response => {
   headers.forEach((value, name) => {
     if (name.startsWith('access-control-') || name === 'vary') response.headers.set(name, value);

@@ -26,7 +26,7 @@ export interface OutputItems {
 }
 
 export const createOutputItems = (
-  /** Begins the ids of the items. */
+  /** Returns the prefix of the ids, after the kind of the item. */
   place: () => string,
   discarded: readonly string[],
 ): OutputItems => {

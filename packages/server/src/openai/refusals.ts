@@ -14,7 +14,7 @@ export const refuse = (
     cause: { param, code },
   });
 
-/** Refuses what a copy or an encoding to JSON would need too much of the stack for. */
+/** Refuses deeply nested values, which would overflow the stack when they are copied or encoded as JSON. */
 export const assertShallow = (value: unknown, param: string | null = null): void => {
   if (isDeeper(value, maxDepth)) throw refuse('The request is nested too deeply.', param);
 };
@@ -39,7 +39,7 @@ export const wireError = (
   message: string,
   status: number,
 ): WireError => {
-  // The cause of another error may hold secrets.
+  // Causes of other errors may contain secrets.
   const isOwn = code === 'invalidRequest' && fieldOf(cause, 'param') !== undefined;
   const own = isOwn ? cause : undefined;
   return {
@@ -58,7 +58,7 @@ const types: Readonly<Partial<Record<number, string>>> = {
 
 const textOr = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-/** Keeps the SDK of OpenAI from repeating a failed request: its call may have run tools. */
+/** Prevents the OpenAI SDK from retrying a failed request: its call may have run tools. */
 const once = { 'x-should-retry': 'false' };
 
 /** The response for a request that was refused before a call began. */

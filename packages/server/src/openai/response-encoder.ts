@@ -17,7 +17,7 @@ export interface EncoderOptions {
   readonly conversation: string | undefined;
   /** `undefined` without approvals. */
   readonly asking: Asking | undefined;
-  /** As in its id. */
+  /** The decisions before this response, as in its id. */
   readonly decided: ResponseRef['decided'];
   /** The ids of messages that are known to be discarded. Their content is left out. Each attempt has its own id. */
   readonly discarded: readonly string[];
@@ -33,7 +33,7 @@ export interface ResponseEvent {
 
 /** Encodes a call as a response and its events. */
 export interface ResponseEncoder {
-  /** Learns from an event, before its parts. Returns whether there may be more: not after approval requests. */
+  /** Processes an event before its parts. Returns whether more events may follow: none do after approval requests. */
   readonly note: (event: AgentEvent) => boolean;
   take(part: Part): readonly ResponseEvent[];
   /** The response so far. */
@@ -42,7 +42,7 @@ export interface ResponseEncoder {
   readonly hasAsked: () => boolean;
 }
 
-/** More than an event of a call has events of the response. */
+/** Greater than the number of response events that one event of a call can cause. */
 const mostPerEvent = 1_000;
 
 export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder => {
@@ -102,7 +102,7 @@ interface ResponseState {
   /** Returns whether there may be more events. */
   readonly note: (event: AgentEvent) => boolean;
   end(ending: Ending, usage: Usage): void;
-  /** Begins the ids of its items. */
+  /** The prefix of the ids of its items, after the kind of the item. */
   readonly place: () => string;
   response(output: OutputItems): Readonly<Record<string, unknown>>;
 }
@@ -207,7 +207,7 @@ const createPartEncoder = (options: EncoderOptions, state: ResponseState, items:
   return { encode, skip: tools.note };
 };
 
-/** The text of an answer in a form, which is known at the end; empty for any other answer. */
+/** The text of structured output, which is known only at the end; empty for other answers. */
 const formedText = (end: CallEnd, asked: AskedFor): string =>
   asked.format === undefined || end.status !== 'replied' ? '' : answerText(end.reply, asked);
 

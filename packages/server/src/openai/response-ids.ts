@@ -2,19 +2,19 @@ import type { MillraceError } from '@millrace/core';
 import { refuse } from './refusals.js';
 
 /**
- * A response: a call from its beginning, or from decisions on, up to its next approval requests or its end. All of it is in the
- * record of the call.
+ * A response: the part of a call from its start, or from decisions, to its next approval requests or its end. It can be
+ * rebuilt from the record of the call.
  */
 export interface ResponseRef {
   readonly callId: string;
-  /** The numbers of the questions that requests have decided before it, one list for each request. */
+  /** The numbers of the questions that earlier requests decided, one list per request. */
   readonly decided: readonly (readonly number[])[];
 }
 
 /** `resp_`, the id of the call, and the numbers of the decided questions: `resp_3f2a.1.2_3`. */
 export const responseIdOf = (ref: ResponseRef): string => `resp_${placeOf(ref)}`;
 
-/** Begins the ids of its items. */
+/** The prefix of the ids of its items, after the kind of the item. */
 export const placeOf = ({ callId, decided }: ResponseRef): string =>
   [callId, ...decided.map((numbers) => numbers.join('_'))].join('.');
 
@@ -26,7 +26,7 @@ export const refOf = (id: unknown, param?: string): ResponseRef => {
   return { callId, decided: lists.map((numbers) => numbers.split('_').map(Number)) };
 };
 
-/** The response after decisions. The oldest ones are left out of a long id, and change nothing but the id. */
+/** The response after decisions. If its id would be too long, the oldest decisions are dropped from it, which has no other effect. */
 export const refAfter = (
   { callId, decided }: ResponseRef,
   numbers: readonly number[],
@@ -37,7 +37,7 @@ export const refAfter = (
   throw refuse('Decide on fewer tool calls in one request.', 'input');
 };
 
-/** Of an id in a path. */
+/** The maximum length of an id in a path. */
 const maxLength = 128;
 
 export const noSuchResponse = (param: string | null = null): MillraceError =>

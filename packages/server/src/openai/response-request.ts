@@ -22,7 +22,7 @@ export interface ResponseRequest {
   readonly asked: AskedFor;
 }
 
-/** Reads a request for a response. Throws what the client gets if it is not valid. */
+/** Reads a request for a response. Throws the error for the client if it is not valid. */
 export const readRequest = (body: unknown, served: Served): ResponseRequest => {
   const format = fieldOf(fieldOf(body, 'text'), 'format') ?? undefined;
   const { request, isStream, ...asks } = settingsOf(body, served, {
@@ -52,7 +52,7 @@ export const readRequest = (body: unknown, served: Served): ResponseRequest => {
   const asked: AskedFor = {
     ...asks,
     ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
-    // An answered question continues its call.
+    // A decision continues its call, which keeps its settings.
     ...(decisions.length === 0 && {
       repeated: {
         background: isBackground,

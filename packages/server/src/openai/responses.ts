@@ -112,7 +112,7 @@ const createEncoding = ({ model, approvals }: Served, masks: MaskOptions): Encod
     createResponseEncoder({
       model,
       masks: createMasks(masks),
-      // A response outside of all conversations cannot be continued.
+      // A response without a conversation cannot be continued.
       asking:
         conversation === undefined ? undefined : approvals?.createAsking(model, decided.at(-1)),
       conversation,
@@ -324,7 +324,7 @@ const responseChat$ = (
 
 const newChatId = (): string => `conv_${crypto.randomUUID().replaceAll('-', '')}`;
 
-/** Each is of a call of its own, as it is in a conversation that the server has had. */
+/** Gives each message a call of its own, as in conversations that the server has stored. */
 const withId = (message: InputMessage, index: number): Message => ({
   ...message,
   id: `earlier-${index}/0`,

@@ -17,7 +17,7 @@ interface Fields {
   readonly maxTokens: readonly string[];
   /** The function of a tool: chat completions wrap it. */
   readonly functionOf: (tool: unknown) => unknown;
-  /** The form of the answer: its `type`, and the place of a schema. */
+  /** The format of the answer: its `type`, its schema, and the parameter for errors. */
   readonly form: { readonly param: string; readonly type: unknown; readonly schema: unknown };
 }
 
@@ -102,7 +102,7 @@ const toolsOf = (body: unknown, { functionOf }: Fields, taken: ReadonlySet<strin
     case 'auto':
       return { tools };
     case 'none':
-      // Those of the agent are not the client's to forbid.
+      // A client cannot forbid the tools of the agent.
       return { tools: [] };
     case 'required':
       return { tools, choice: 'required' };
@@ -128,7 +128,7 @@ const formatOf = ({ type = 'text', schema, param }: Fields['form']): AskedFor['f
   }
 };
 
-/** Why an answer is not whole; `undefined` if it is. */
+/** Why an answer is incomplete; `undefined` if it is complete. */
 export const shortfallOf = ({ reason, finish }: Reply): 'length' | 'content_filter' | undefined => {
   if (reason === 'refused' || finish === 'filtered' || finish === 'refusal')
     return 'content_filter';
@@ -138,7 +138,7 @@ export const shortfallOf = ({ reason, finish }: Reply): 'length' | 'content_filt
 
 const limits = ['truncated', 'maxIterations', 'budget'];
 
-/** Token counts as OpenAI has them: the input includes what its cache gave. */
+/** Token counts as OpenAI reports them: the input includes cached tokens. */
 export const tokensOf = ({
   inputTokens,
   outputTokens,
@@ -157,7 +157,7 @@ export const tokensOf = ({
 
 export const eventStreamHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // A middleware or a proxy that compresses would wait for more to compress.
+  // Compression in a middleware or proxy would delay the stream.
   'cache-control': 'no-cache, no-transform',
   // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',

@@ -92,7 +92,7 @@ export const createTextItems = (output: OutputItems): TextItems => {
 
 /** The difference between items of text and items of thoughts. */
 interface Form {
-  /** Begins the ids of the items. */
+  /** Returns the prefix of the ids, after the kind of the item. */
   readonly prefix: string;
   readonly item: object;
   /** The field of the item that has the whole text. */

@@ -27,7 +27,7 @@ export interface ToolItems {
   suspend(id: string): readonly Unnumbered[];
   /** Adds the approval requests that the response ends with, and takes the open tool calls out of the output. */
   ask(): readonly Unnumbered[];
-  /** Learns from the parts of earlier responses. */
+  /** Processes the parts that belong to earlier responses. */
   readonly note: (part: Part) => void;
   /** A tool call of an earlier response that has not run there: it waited for the decisions. */
   earlier(id: string): ToolCall | undefined;

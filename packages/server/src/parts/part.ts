@@ -180,7 +180,7 @@ export type Part = PartPayload & { readonly by: CallRef };
 
 export type PartOf<Type extends Part['type']> = Extract<Part, { readonly type: Type }>;
 
-/** Ends streams at approvals. */
+/** Ends a stream when its call waits for approvals. */
 export interface Asking {
   /** The ids of the tool calls that the request of the client has answered. */
   readonly answered: readonly string[];

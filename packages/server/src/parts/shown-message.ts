@@ -128,7 +128,7 @@ const createShownBlocks = (by: CallRef, messageId: string) => {
   };
 };
 
-/** The media that are not among the shown ones. A message may have equal ones, and a store gives back other objects. */
+/** The media that are not shown yet. Compares by value, since a store returns copies; a message may contain equal media. */
 const newIn = (media: readonly MediaBlock[], shown: readonly Block[]): readonly MediaBlock[] => {
   const left = [...shown];
   return media.filter((block) => {

@@ -23,7 +23,7 @@ export interface ShownMessages {
   void(shown: ShownMessage): readonly Part[];
   hasEnded(id: string): boolean;
   end(): readonly Part[];
-  /** Forgets the last message, at the beginning of a step. */
+  /** Forgets the last message, at the start of a step. */
   forgetLatest(): void;
   /** Treats a message that another call has shown for this one as its own. */
   readonly adopt: (message: ShownMessage) => void;

@@ -23,7 +23,7 @@ export interface ShownTool {
 export const createShownTool = (by: CallRef, messageId: string, localId: string): ShownTool => {
   const id = `${messageId}/${localId}`;
   const streamed = createStreamedArguments(by, messageId, id);
-  /** The complete tool call as it was last shown. Each event of a store has an equal one of its own. */
+  /** The complete tool call as it was last shown. Events from a store contain equal copies. */
   let lastShown: ShownCall | undefined;
   let lastUse: ToolCallBlock | undefined;
   let hasProgress = false;
@@ -111,7 +111,7 @@ const shownCallOf = ({ name, input, invalidInput }: ToolCallBlock): ShownCall =>
   input: plainJson(invalidInput ?? input),
 });
 
-/** Equal for the event of a running call and for what a store gives back. */
+/** Compares by value, since a store returns copies. */
 const isSameCall = (one: ShownCall, other: ShownCall): boolean =>
   one.name === other.name && isSameJson(one.input, other.input);
 

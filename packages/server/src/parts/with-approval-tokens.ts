@@ -28,7 +28,7 @@ export interface ApprovalTokenOptions {
 
 /** The same, and for streams that end at approvals. */
 export interface StreamApprovals extends ApprovalTokenOptions {
-  /** Default: the stream lasts as long as its call. */
+  /** Ends the stream at approvals. Default: the stream lasts as long as its call. */
   readonly asking?: Asking;
 }
 

@@ -98,7 +98,7 @@ const answers$ = (
     const open = new Set<string>();
     let refusals = 0;
     const refused$ = (requestId: string, errorText: string): Observable<never> => {
-      // A client that does not read is not owed any number of answers.
+      // Limit the waiting refusals for a client that does not read.
       if (refusals >= maxRequests) throw new Violation(1008, 'Too many requests.');
       refusals += 1;
       return refuse$(requestId, errorText).pipe(
@@ -145,7 +145,7 @@ const failed = (requestId: string): ServerFrame => ({
   errorText: 'The server failed.',
 });
 
-/** The response; one that comes after its client has left is not read. */
+/** Emits the response. If it arrives after its client has left, its body is cancelled. */
 const response$ = (respond: ChatServer['respond'], request: Request): Observable<Response> =>
   new Observable((subscriber) => {
     respond(request).then(
@@ -182,7 +182,7 @@ const answered$ = (
     );
   }
   const id = JSON.stringify(requestId);
-  // The chunk is JSON of the server, and is not encoded again.
+  // The chunk is already JSON, and is not encoded again.
   const chunk$ = (chunk: string, sequence: number): Observable<never> =>
     send$(`{"type":"chunk","requestId":${id},"sequence":${sequence},"chunk":${chunk}}`);
   return concat(

@@ -13,7 +13,7 @@ export type ClientFrame =
 export interface AskingFrame {
   readonly type: 'send' | 'resume';
   readonly requestId: string;
-  /** Of the conversation. */
+  /** The id of the conversation. */
   readonly id: string;
   readonly headers: Headers;
   /** The body of the request over HTTP, for `send`. */
@@ -58,7 +58,7 @@ const askingFrame = (frame: object, requestId: string): AskingFrame => {
   return { type, requestId, id, headers, body: undefined };
 };
 
-/** As the transport of the AI SDK for HTTP composes it. */
+/** Builds the body that the HTTP transport of the AI SDK would send. */
 const bodyOf = (frame: object): string => {
   const body = fieldOf(frame, 'body') ?? {};
   if (!isRecord(body)) throw badRequest("'body' must be an object");
@@ -79,7 +79,7 @@ const textPair = ([name, value]: readonly [string, unknown]): [string, string] =
   throw badRequest('the value of a header must be a string');
 };
 
-/** Of the handshake alone: its connection, and what describes a body. */
+/** Headers that apply only to the handshake: those of its connection and its body. */
 const handshakeOnly = [
   'connection',
   'content-length',

@@ -168,7 +168,7 @@ const placesOf = (http: Server): readonly string[] => places.get(http) ?? [];
 const isHandshake = ({ headers }: Request): boolean =>
   headers.get('upgrade')?.toLowerCase() === 'websocket';
 
-/** Of the route: the connection may become a socket. Never seen by a client. */
+/** The response of the route if the connection may become a socket. Clients never see it. */
 const accepting = (): Response => new Response(null, { status: 204 });
 
 const upgradeRequired = (): Response =>
@@ -207,8 +207,8 @@ const refused$ = ({ socket }: Upgrade, response: Response): Observable<never> =>
   );
 
 /**
- * Lets the HTTP server answer a request for another protocol or path, unless there is another listener for upgrades. A client that
- * would like HTTP/2 must get its answer, too. Of several `attach$` without a place for it, the first does.
+ * Lets the HTTP server answer a request for another protocol or path, unless another listener handles upgrades: a client
+ * that offers HTTP/2 must still get its answer. If several `attach$` have no path for it, the first one answers.
  */
 const passedOn$ = (
   http: Server,
@@ -246,12 +246,12 @@ const upgraded$ = (
       complete();
       return;
     }
-    // Of a handshake that `ws` refuses.
+    // A handshake that `ws` refuses.
     socket.once('close', complete);
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('close', complete);
       webSocket.once('close', complete);
-      // Its close follows.
+      // The `close` event follows.
       webSocket.on('error', noop);
       subscriber.add(() => {
         webSocket.close(1001, 'The server is closing.');
@@ -281,9 +281,9 @@ export const chatSocketOf = (
       new Observable((subscriber) => {
         let wasFull = false;
         socket.send(text, (error) => {
-          // The socket closes, which ends the answer: nothing more is read for it.
+          // The socket is closing, which ends the answer: stop sending.
           if (error != null) return;
-          // Its client reads: a pong that waits for its turn may come late.
+          // Reading is a sign of life: other data may delay the pong of a slow client.
           if (wasFull) drained$.next();
           subscriber.complete();
         });
@@ -312,7 +312,7 @@ const events$ = (socket: WebSocket, name: string): Observable<readonly unknown[]
     return () => socket.off(name, listener);
   });
 
-/** Asks after a time without a sign, and emits after another one. */
+/** Calls `ask` after a period without a sign of life, and emits after a second one. */
 const silent$ = (sign$: Observable<unknown>, ms: number, ask: () => void): Observable<unknown> =>
   sign$.pipe(
     startWith(undefined),
