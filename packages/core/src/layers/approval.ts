@@ -40,6 +40,7 @@ import type {
   Tool,
   ToolContext,
 } from '../tools/types.js';
+import { places } from '../seams/places.js';
 
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
@@ -144,7 +145,7 @@ export const approval = (approver: Approver, options: ApprovalOptions = {}): Lay
   checkOptions('approval()', options, rules);
   return trusted({
     name: 'approval',
-    priority: 80,
+    priority: places.approval,
     inherit: true,
     call:
       ({ local }) =>

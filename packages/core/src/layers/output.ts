@@ -45,6 +45,7 @@ import type { InputSchema, Validation, Validator } from '../values/schema.js';
 import { brief, validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
 import type { LoopCall } from '../seams/call.js';
+import { places } from '../seams/places.js';
 
 /**
  * Defines the structured output, `reply.output`: the model is asked for JSON that matches the schema, and may correct
@@ -63,8 +64,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   const read$ = (text: string): Observable<Validation> => readOutput$(validator, text);
   return trusted({
     name: 'output',
-    // Outermost: it must be outside all layers that may answer.
-    priority: -Number.MAX_VALUE,
+    priority: places.outermost,
     single: true,
     schema,
     call:

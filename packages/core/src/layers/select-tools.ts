@@ -16,6 +16,7 @@ import { messageOf } from '../values/errors.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../values/options.js';
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
+import { places } from '../seams/places.js';
 
 export interface ToolSelection {
   /** Picks tools for the question. Default: all tools. */
@@ -44,7 +45,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
   checkOptions('selectTools()', options, rules);
   return {
     name: 'selectTools',
-    priority: 90,
+    priority: places.selectTools,
     single: true,
     call:
       ({ perform, hooks }) =>
@@ -154,7 +155,7 @@ export const addTools = (
   ...added: readonly ToolEntry[] | readonly [Observable<readonly ToolEntry[]>]
 ): Layer => ({
   name: 'addTools',
-  priority: 54,
+  priority: places.additions,
   call: (context) => (next) => (call) =>
     defer(() => {
       const entries = added.filter((entry): entry is ToolEntry => !isObservable(entry));
@@ -226,6 +227,6 @@ export const withOwnTools = <Output extends InputSchema | undefined>(
 
 const pinning = (names: readonly string[]): Layer => ({
   name: 'pinnedTools',
-  priority: 89,
+  priority: places.pinnedTools,
   call: () => (next) => (call) => next({ ...call, pinned: [...call.pinned, ...names] }),
 });

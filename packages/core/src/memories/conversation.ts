@@ -67,6 +67,7 @@ import {
   waitingTools,
   withResults,
 } from './suspend.js';
+import { places } from '../seams/places.js';
 
 /**
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
@@ -74,7 +75,7 @@ import {
  */
 export const conversation: Layer = trusted({
   name: 'conversation',
-  priority: 60,
+  priority: places.conversation,
   single: true,
   call: (context) => (next) => (call) =>
     loadConversation$(
@@ -380,8 +381,7 @@ export const history = (
   checkOptions('history()', options, historyRules);
   const layer: HistoryLayer = trusted({
     name: 'history',
-    // Outside of the guards, which may check it.
-    priority: 54,
+    priority: places.additions,
     single: true,
     messages,
     call:

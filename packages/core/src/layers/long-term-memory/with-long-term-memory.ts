@@ -46,6 +46,7 @@ import type { CallInfo } from '../../values/reply.js';
 import { valueOf } from '../../tools/context-key.js';
 import { wholeOf, wrapMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
+import { places } from '../../seams/places.js';
 
 /**
  * Adds long-term memory to an agent: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{
@@ -196,7 +197,7 @@ const recallMemories = (
   position: string,
 ): Layer => ({
   name: recallLayer,
-  priority: 85,
+  priority: places.recall,
   call: (context) => (next) => (call) => {
     if (!isOpen(call)) return next(call);
     const scope = scopeIn(context, call);
@@ -244,7 +245,7 @@ const recordMemories = (
   position: string,
 ): Layer => ({
   name: 'recordMemories',
-  priority: 58,
+  priority: places.recordMemories,
   call: (context) => (next) => (prepared) =>
     next(prepared).pipe(
       concatMap((reply) => {

@@ -55,6 +55,7 @@ import { afterPreCall$ } from '../../call/layers/pre-call.js';
 import { outcome } from '../../run.js';
 import { scopeOf } from '../../seams/call-scope.js';
 import { interruptLayer } from '../../seams/steps.js';
+import { places } from '../../seams/places.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -183,7 +184,7 @@ const queueLayer = (
 ): Layer => ({
   name: 'session',
   // Outermost: work of layers after the reply still belongs to the call.
-  priority: Number.MIN_SAFE_INTEGER,
+  priority: places.session,
   labels: { sessionId: id },
   context: values,
   call: (context) => (next) => (call) =>
@@ -259,7 +260,7 @@ const turnLayer = (
   { arrival, attempts, hasOwnTools, onFailure, onSuspended, place }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
-  priority: 50,
+  priority: places.sessionTurn,
   call: (context) => (next) => (call) =>
     offTheClock(
       context,
@@ -326,7 +327,7 @@ const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined 
 
 const supersededLayer: Layer = {
   name: 'superseded',
-  priority: 56,
+  priority: places.superseded,
   call:
     ({ interruption, local }) =>
     (next) =>
@@ -339,7 +340,7 @@ const supersededLayer: Layer = {
 
 const usageLayer = ({ record }: SessionParts): Layer => ({
   name: 'sessionUsage',
-  priority: 10,
+  priority: places.budget,
   inherit: true,
   step: ({ info: { callId }, hooks, local }) => {
     local(pendingApprovals).add = (toolCall, iteration) =>
