@@ -5,6 +5,7 @@ import {
   concatMap,
   delay,
   EMPTY,
+  finalize,
   lastValueFrom,
   map,
   NEVER,
@@ -20,6 +21,7 @@ import {
   inProcessMemory,
   interruptOn,
   type Layer,
+  on,
   type Reply,
   type Step,
   textBlock,
@@ -179,6 +181,34 @@ describe('interrupts and layers', () => {
         .pipe(map(({ reason, toolCalls }) => `${reason} ${toolCalls[0]?.output}`));
       expectObservable(seen$).toBe('30ms (a|)', { a: 'interrupted ***' });
     });
+  });
+
+  it('S1: a tool is torn down before its result is reported', async () => {
+    const log: string[] = [];
+    const waiting = tool({
+      name: 'echo',
+      description: 'Waits.',
+      run: () => NEVER.pipe(finalize(() => log.push('torn down'))),
+    });
+    const outer: Layer = {
+      name: 'outer',
+      priority: 20,
+      step: () => (next) => (step) =>
+        next(step).pipe(tap(() => step.kind === 'tool' && log.push('outer layer'))),
+    };
+    const agent = createAgent({
+      model: scriptedModel([toolCall('echo')]),
+      tools: [waiting],
+      use: [
+        outer,
+        on(
+          'postActing',
+          tap(() => log.push('postActing')),
+        ),
+      ],
+    });
+    await agent.call('?', { use: [interruptOn(timer(0))] });
+    expect(log).toEqual(['torn down', 'postActing', 'outer layer']);
   });
 
   it('S1: a layer can interrupt a call that nobody else can', () => {
@@ -347,6 +377,39 @@ describe('what a layer answers', () => {
       code: 'invalidState',
       message: expect.stringContaining("the step '1/0' again"),
     });
+  });
+});
+
+describe('a text that is edited alone', () => {
+  const loud = map((reply: Reply) => ({ ...reply, text: reply.text.toUpperCase() }));
+
+  it.each([20, 70, 100])(
+    'Y6: by a layer at %d is the content of the reply, of the last event, and, where it is stored later, of memory',
+    async (priority) => {
+      const shouting: Layer = {
+        name: 'shouting',
+        priority,
+        call: () => (next) => (call) => next(call).pipe(loud),
+      };
+      const memory = inProcessMemory();
+      const model = scriptedModel([text('hello')]);
+      const session = sessions(createAgent({ model, use: [shouting] }), { memory }).open('s');
+      const events = await record(session.stream$('?').pipe(verifyEvents()));
+      const said = { text: 'HELLO', content: [textBlock('HELLO')] };
+      expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: said });
+      const kept = await lastValueFrom(memory('s').load$());
+      expect(kept.map(textOf)).toEqual(['?', priority > 60 ? 'HELLO' : 'hello']);
+    },
+  );
+
+  it('Y6: by an interceptor of postCall, too', async () => {
+    const model = scriptedModel([text('hello')]);
+    const shouting = on(
+      'postCall',
+      map((event) => ({ ...event, reply: { ...event.reply, text: 'HELLO' } })),
+    );
+    const reply = await createAgent({ model, use: [shouting] }).call('?');
+    expect([reply.text, textOf(reply)]).toEqual(['HELLO', 'HELLO']);
   });
 });
 

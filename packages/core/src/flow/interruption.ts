@@ -1,5 +1,5 @@
-import type { Observable, SchedulerLike } from 'rxjs';
-import { AsyncSubject, defer, observeOn, of, Subject } from 'rxjs';
+import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
+import { AsyncSubject, defer, Observable, observeOn, of, Subject, Subscription } from 'rxjs';
 import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
@@ -87,6 +87,28 @@ const notInterruptible = (): MillraceError =>
   misuse(
     'The call cannot be interrupted: put `interruptLayer` of @millrace/core/call in the list of the layer that does so.',
   );
+
+/** As `takeUntil`, but tears the source down before it completes: a tool has stopped when its result is reported. */
+export const cutBy =
+  <T>(cut$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable<T>((to) => {
+      const running = new Subscription();
+      const stop = (): void => {
+        running.unsubscribe();
+        to.complete();
+      };
+      to.add(cut$.subscribe({ next: stop, error: (cause: unknown) => to.error(cause) }));
+      if (to.closed) return;
+      running.add(
+        source.subscribe({
+          next: (value) => to.next(value),
+          error: (cause: unknown) => to.error(cause),
+          complete: () => to.complete(),
+        }),
+      );
+      to.add(running);
+    });
 
 /** Converts a signal to an interrupt. The text is a string, its `message`, or the text of a message; otherwise none. */
 export const toInterrupt = (signal: unknown): Interrupt => {

@@ -7,10 +7,9 @@ import {
   type MonoTypeOperatorFunction,
   noop,
   of,
-  takeUntil,
   tap,
 } from 'rxjs';
-import type { Interruption } from '../flow/interruption.js';
+import { cutBy, type Interruption } from '../flow/interruption.js';
 import { oneValue$ } from '../flow/one-value.js';
 import type { Perform, Step } from '../step.js';
 import { MillraceError } from '../values/errors.js';
@@ -112,7 +111,7 @@ export const interruptLayer: Layer = {
       if (step.cut === undefined && step.optional !== true) return next(step);
       const cut$ = interruption.signal$.pipe(concatMap(() => interruption.released$(step.id)));
       return defer(() =>
-        interruption.current === undefined ? next(step).pipe(takeUntil(cut$)) : EMPTY,
+        interruption.current === undefined ? next(step).pipe(cutBy(cut$)) : EMPTY,
       );
     },
 };

@@ -23,7 +23,7 @@ import type { Model } from '../models/model.js';
 import { cell, type Perform } from '../step.js';
 import { MillraceError, toMillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import type { CallInfo, Reply } from '../values/reply.js';
+import { type CallInfo, type Reply, withOwnText } from '../values/reply.js';
 import { type Hook, isInterceptor } from './interceptor.js';
 import type { Answer, Context, Layer, PhaseFactory } from './layer.js';
 import { isLayer } from './read-use.js';
@@ -113,12 +113,18 @@ const checkedLayer = ({ name, call: around }: Layer, context: Context, next: Ans
         });
       let hasPassed = false;
       let failure: unknown;
+      let passed: Reply | undefined;
       const passed$: Answer = (edited) =>
         defer(() => {
           if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
           if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
           hasPassed = true;
-          return next(edited).pipe(tap({ error: (cause: unknown) => (failure = cause) }));
+          return next(edited).pipe(
+            tap({
+              next: (reply) => (passed = reply),
+              error: (cause: unknown) => (failure = cause),
+            }),
+          );
         });
       const own$ = defer(() => around?.({ ...context, perform })(passed$)(call) ?? next(call)).pipe(
         tap({ error: () => (hasPassed = true) }),
@@ -129,7 +135,7 @@ const checkedLayer = ({ name, call: around }: Layer, context: Context, next: Ans
         () => throwError(() => layerFault(name, 'answered with no reply')),
       ).pipe(
         map((reply) => {
-          if (isReply(reply)) return of(ownReply(reply, context.info));
+          if (isReply(reply)) return of(withOwnText(ownReply(reply, context.info), passed));
           throw layerFault(name, 'emitted something that is not a reply');
         }),
         failing((cause) =>

@@ -1,4 +1,4 @@
-import type { AssistantMessage, Finish, Suspension } from './message.js';
+import { type AssistantMessage, type Finish, type Suspension, textBlock } from './message.js';
 import type { Usage, UsageByPhase } from './usage.js';
 
 /** Why a call ended without an error. Features declare their own reasons by declaration merging, so the union is open. */
@@ -91,3 +91,13 @@ export interface CallInfo extends CallLabels {
   /** This call speaks for its parent: its text is part of the root's answer. */
   readonly speaks?: true;
 }
+
+/** A reply whose `text` was edited, and not its content: the content follows the text. */
+export const withOwnText = (edited: Reply, before: Reply | undefined): Reply => {
+  const { content, text } = edited;
+  if (before === undefined || text === before.text || content !== before.content) return edited;
+  return {
+    ...edited,
+    content: [...content.filter(({ type }) => type !== 'text'), textBlock(text)],
+  };
+};

@@ -5,7 +5,7 @@ import { type AnswerForm, answerForm } from '../../seams/call.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
 import { answerTextOf } from '../../values/message.js';
-import type { Reply } from '../../values/reply.js';
+import { type Reply, withOwnText } from '../../values/reply.js';
 import { places } from '../../seams/places.js';
 
 /** Runs the reply through the interceptors of `postCall`, before it is stored. */
@@ -60,9 +60,12 @@ const stopped = (call: Context['info'], { output: _output, ...reply }: Reply): R
   reason: 'stopped',
 });
 
-const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
-  ...edited,
-  id,
-  role,
-  content: edited.content.filter(({ type }) => type !== 'tool_call'),
-});
+const sameReply = (before: Reply, given: Reply): Reply => {
+  const { content, ...edited } = withOwnText(given, before);
+  return {
+    ...edited,
+    id: before.id,
+    role: before.role,
+    content: content.filter(({ type }) => type !== 'tool_call'),
+  };
+};
