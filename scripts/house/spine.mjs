@@ -8,6 +8,7 @@ import { membersAndUsers } from './members.mjs';
 /** The files of the spine, in reading order. */
 export const spine = [
   'agent.ts',
+  'call/create-call.ts',
   'call/run-call.ts',
   'call/answer.ts',
   'loop.ts',
