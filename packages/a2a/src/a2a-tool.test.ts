@@ -138,7 +138,7 @@ describe('a remote agent that requires input', () => {
     return createAgent({ name: 'other', model, tools: [ask] });
   };
 
-  it('informs the model, which may answer with another call of the tool', () =>
+  it('informs the model, which may answer by calling the tool again', () =>
     serving(asking(), async ({ url }) => {
       const remote = a2aTool(url, about);
       const first = await ran(remote);
@@ -149,7 +149,7 @@ describe('a remote agent that requires input', () => {
       expect([third.isError, third.result]).toEqual([true, expect.stringMatching(/has ended/)]);
     }));
 
-  it("suspends the call with 'suspend', and takes the answer of the program", () =>
+  it("suspends the call with 'suspend', and accepts the answer of the application", () =>
     serving(asking(), async ({ url }) => {
       const remote = a2aTool(url, { ...about, onInput: 'suspend' });
       const model = scriptedModel([toolCall('helper', { message: 'Book.' })], [text('All done.')]);
@@ -343,7 +343,7 @@ describe('a remote agent that misbehaves', () => {
     );
   });
 
-  it('sends what is not the protocol', async () => {
+  it('sends invalid protocol messages', async () => {
     const hostile: readonly unknown[] = [
       'no JSON',
       'null',

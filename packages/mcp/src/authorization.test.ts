@@ -236,7 +236,7 @@ describe('X36: an address that a server names', () => {
     expect(requestsTo('thief')).toEqual([]);
   });
 
-  it('is asked if the program allows its origin', async () => {
+  it('is asked if the application allows its origin', async () => {
     says = { authorizationServer: at('login') };
     const provider = new Provider({ tokens: at('login'), client: at('login') });
     await failureOf(server(provider, { origins: [at('login')] }));

@@ -157,7 +157,7 @@ describe('T20: a response in another form', () => {
 });
 
 describe('T20: a request that fails costs that request only', () => {
-  it('with a broken socket: another one, and the session, go on', async () => {
+  it('with a broken socket: another request and the session continue', async () => {
     let finish = (): unknown => undefined;
     let sessions = 0;
     const url = await web({
@@ -187,7 +187,7 @@ describe('T20: a request that fails costs that request only', () => {
     expect([sessions, states]).toEqual([1, ['connecting', 'connected']]);
   });
 
-  it('however often: refusals are no messages that are not valid', async () => {
+  it('any number of times: refusals do not count as invalid messages', async () => {
     const url = await web({ 'tools/call': (_m, _q, response) => send(response, 500) });
     const { servers, states } = held(url);
     const all$ = range(0, 120).pipe(

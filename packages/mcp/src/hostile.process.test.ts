@@ -106,7 +106,7 @@ describe('T20: a server that cannot be used', () => {
 });
 
 describe('T20: a server that lists bad tools', () => {
-  it('X13: loses those whose schema cannot be used, each with the reason', async () => {
+  it('X13: loses the tools whose schema cannot be used, with the reason for each', async () => {
     const { tools, warnings } = await ran([mcp(hostile('bombs'))]);
     expect(tools[0]).toEqual(['bad_use', 'bad_doubling', 'bad_backtracking']);
     const reasons = warnings.filter((warning) => warning.includes('is left out'));

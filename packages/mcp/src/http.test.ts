@@ -7,7 +7,7 @@ import { calm, ran } from './servers.test-support.js';
 import { type Answer, at, closeLatest, listening, send, web } from './web.test-support.js';
 
 describe('T20: a server over HTTP', () => {
-  it('gets the headers with each request, and is told when the session ends', async () => {
+  it('gets the headers with each request, and a notification when the session ends', async () => {
     const seen: string[] = [];
     const deleted = new Promise<unknown>((resolve) => {
       void web({

@@ -129,7 +129,7 @@ describe('T20: the connection', () => {
 });
 
 describe('T20: the tools of servers', () => {
-  it('are beside those of the agent, whose names win', async () => {
+  it('are added to those of the agent, whose names win', async () => {
     const model = scriptedModel([toolCall('calm_use')], [text('done')]);
     const own = tool({ name: 'calm_use', description: 'Is mine.', run: () => 'mine' });
     const warnings: string[] = [];
@@ -260,7 +260,7 @@ describe('T20: mcpTools', () => {
     expect(results['calm_use']).toBe('use ran');
   });
 
-  it('errors after as many failures in a row as it may have', async () => {
+  it('errors after the maximum number of consecutive failures', async () => {
     const reconnect = { attempts: 3, backoffMs: 1 };
     await expect(
       firstValueFrom(mcpTools(hostile('dies at start', { reconnect }))),

@@ -165,7 +165,7 @@ describe('T20: a server of 2026-07-28', () => {
     );
   });
 
-  it('that becomes one of 2025, or the other way round, is connected again', async () => {
+  it('that switches to the version of 2025, or back, is connected again', async () => {
     let isModern = true;
     const refuse: Answer = (message, _request, response) =>
       send(response, 400, {

@@ -58,7 +58,7 @@ const odd: readonly (readonly [what: string, result: unknown])[] = [
   ],
 ];
 
-describe('T20: a result that is not as the protocol has it', () => {
+describe('T20: a result that violates the protocol', () => {
   it.each(odd)('%s: shows the model what came', (_what, result) => {
     expect(shown(result)).toContain('Payment done.');
     expect(shown(result)).not.toMatch(/invalid_|expected/i);
@@ -108,7 +108,7 @@ describe('T20: a result that is not as the protocol has it', () => {
     );
   });
 
-  it('X6: an unknown block is shown up to a length, also if it is deep', () => {
+  it('X6: an unknown block is shown up to a limit, even if it is deeply nested', () => {
     const block = { type: 'dump', much: 'x'.repeat(1_000_000) };
     expect(shown({ content: [block, said] }).length).toBeLessThan(21_000);
     expect(shown({ content: [block, said] })).toContain('Payment done.');
@@ -128,7 +128,7 @@ describe('T20: a result that is not as the protocol has it', () => {
     },
   );
 
-  it('has an output for every JSON', () => {
+  it('has an output for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         for (const result of [
@@ -171,7 +171,7 @@ describe('T20: a result that is not as the protocol has it', () => {
   });
 });
 
-describe('T20: a message that is not as the protocol has it', () => {
+describe('T20: a message that violates the protocol', () => {
   const listed = async (entries: unknown, more: object = {}) => {
     const url = await answering({ 'tools/list': () => ({ tools: entries, ...more }) });
     return ran([mcp(at(url))]);
@@ -220,7 +220,7 @@ describe('T20: a message that is not as the protocol has it', () => {
     expect((await listed(list)).tools[0]).toEqual([]);
   });
 
-  it('fields of null in a handshake and beside a result are passed over', async () => {
+  it('null fields in a handshake and next to a result are ignored', async () => {
     const url = await web({
       initialize: ({ id }, _request, response) =>
         send(response, 200, {
@@ -260,7 +260,7 @@ describe('T20: a message that is not as the protocol has it', () => {
     expect((await ran([mcp(at(url))], [['web_use']])).results['web_use']).toContain(text);
   });
 
-  it('progress of other types is read, or passed over', async () => {
+  it('progress of other types is read or ignored', async () => {
     const url = await web({
       'tools/call': (message, _request, response) => {
         const params = message['params'] as { _meta: { progressToken: unknown } };
@@ -323,7 +323,7 @@ describe('T20: a message that is not as the protocol has it', () => {
     );
   });
 
-  it('X6: reasons are remembered up to a number', () => {
+  it('X6: remembers a limited number of reasons', () => {
     const reader = createMessageReader();
     reader.sent({ id: 1, method: 'tools/list' });
     reader.received({ id: 1, result: { tools: Array(1_000).fill(null) } });

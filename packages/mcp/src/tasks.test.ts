@@ -141,7 +141,7 @@ describe.each([
     expect(store.calls).not.toContain('tasks/cancel');
   });
 
-  it('of a suspended call can be cancelled by the program', async () => {
+  it('of a suspended call can be cancelled by the application', async () => {
     const store = await create();
     const model = scriptedModel([toolCall('web_bake')]);
     const servers = held(store, { timeouts: { connectMs: 5_000, suspendMs: 0 } });

@@ -138,7 +138,7 @@ describe('T8: progress and the time limit of a tool', () => {
     );
   });
 
-  it('progress for ever ends with totalMs', async () => {
+  it('endless progress ends with totalMs', async () => {
     const url = await reporting(Infinity, false);
     const timeouts = { toolMs: 300, renewOnProgress: true, totalMs: 700 };
     expect(await result(url, timeouts)).toMatch(/700 ms/);
@@ -146,7 +146,7 @@ describe('T8: progress and the time limit of a tool', () => {
 });
 
 describe('T20: roots', () => {
-  it('are told to the server that asks, and announced when they change', async () => {
+  it('are sent to the server that asks, and announced when they change', async () => {
     const roots$ = new BehaviorSubject([{ uri: 'file:///one', name: 'One' }]);
     let said = (_message: Message): void => undefined;
     const heard: unknown[] = [];
@@ -298,7 +298,7 @@ describe('T20: a page that a server requires first (-32042)', () => {
   });
 });
 
-describe('T20: requests of the program', () => {
+describe('T20: requests of the application', () => {
   const resourceful = async () => {
     let version = 1;
     const calls: string[] = [];
@@ -361,7 +361,7 @@ describe('T20: requests of the program', () => {
     expect(calls.filter((call) => call === 'read').length).toBeLessThanOrEqual(3);
   });
 
-  it('complete$ emits what an argument may be completed to', async () => {
+  it('complete$ emits the suggestions for an argument', async () => {
     const { url } = await resourceful();
     const request = { prompt: 'review', argument: 'language', value: 'py' };
     expect(await firstValueFrom(mcp(at(url)).complete$('web', request))).toEqual({

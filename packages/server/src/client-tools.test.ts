@@ -125,7 +125,7 @@ const shownIn = async ({ messages }: Chat): Promise<readonly string[]> => {
 const asksWhere = [text('I look. '), toolCall('where', { precise: true }, 'w')] as const;
 
 describe('T13: a suspended tool, in a chat of the AI SDK', () => {
-  it('has no output, so that the client can run it', async () => {
+  it('has no output, so the client can run it', async () => {
     const server = serverOf([...asksWhere, toolCall('look', {}, 'l')]);
     expect(await shownIn(await chatted(server))).toEqual([
       'step-start',
@@ -137,7 +137,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
     expect(server.bodies[0]).toContain('"finishReason":"tool-calls"');
   });
 
-  it('goes on in the same message when the client adds its output', async () => {
+  it('continues in the same message when the client adds its output', async () => {
     const server = serverOf(
       [...asksWhere, toolCall('look', {}, 'l')],
       [text('In Oslo.')],
@@ -167,7 +167,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
     expect(chat.messages).toHaveLength(4);
   });
 
-  it('goes on when the client runs it by itself, and as often as it is asked', async () => {
+  it('continues when the client runs it automatically, any number of times', async () => {
     const server = serverOf(
       asksWhere,
       [text('And now? '), toolCall('where', {}, 'v')],
@@ -253,7 +253,7 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
   const said = ({ messages }: HttpAgent) =>
     messages.map((message: Message) => [message.role, message.content ?? '']);
 
-  it('has no result, and goes on when the client adds a message with it', async () => {
+  it('has no result, and continues when the client adds a message with it', async () => {
     const server = serverOf([...asksWhere, toolCall('look', {}, 'l')], [text('In Oslo.')]);
     const client = clientOf(server);
     await client.runAgent();
@@ -290,7 +290,7 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
   });
 });
 
-describe('T13: a tool that was suspended, when its call does not end so', () => {
+describe('T13: a suspended tool whose call does not end as suspended', () => {
   const event$ = (use: Use = []): Observable<AgentEvent> =>
     sessions(createAgent({ model: scriptedModel(asksWhere), tools: [where], use }))
       .open('s')

@@ -290,7 +290,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe('what each client ended up with', () => {
+describe('the final message of each client', () => {
   it.each(rows)('$name', ({ name, aiSdk, aiSdk7 = aiSdk, agUi }) =>
     serving(played, async (url) => {
       const { message } = await readStream(await askByAiSdk(url, name));
@@ -339,7 +339,7 @@ describe('a client that leaves', () => {
   });
 });
 
-describe('a client that does not read', () => {
+describe('a client that stops reading', () => {
   it('I16: pauses the model, down to the socket, and loses nothing', async () => {
     const pieces = 4000;
     let sent = 0;
@@ -373,7 +373,7 @@ describe('a client that does not read', () => {
   });
 });
 
-describe('a request that is none', () => {
+describe('a malformed approval request', () => {
   it.each(['/chat', '/ag-ui'])('I10: is refused before the call begins: %s', (path) =>
     serving(played, async (url) => {
       const response = await fetch(`${url}${path}`, { method: 'POST', body: '{"messages":1}' });

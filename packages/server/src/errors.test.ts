@@ -269,14 +269,14 @@ describe('I17: a hook for errors', () => {
     await new Promise(setImmediate);
   });
 
-  it('says with a string what the client shows', async () => {
+  it('replaces the error text by the string that a hook returns', async () => {
     for (const body of await Promise.all(failed(({ code }) => `Sorry: ${code}`))) {
       expect(body).toContain('Sorry: rateLimited');
       expect(body).not.toContain(refused.userMessage);
     }
   });
 
-  it('hears nothing of a client that leaves, nor of what fails after that', async () => {
+  it('reports neither a client that leaves nor errors after that', async () => {
     const onError = jest.fn();
     const source$ = new Subject<AgentEvent>();
     const left = jest.fn();

@@ -29,7 +29,7 @@ const agUi = (body: object) => ({
   ...body,
 });
 
-describe('what a client asks for', () => {
+describe('the settings of a request', () => {
   it('is the text of its last message', () => {
     expect(inputOfUiMessages(chat({}))).toEqual({ input: 'Hello!', chatId: 'chat-1' });
     const asked = { input: 'Hello!', threadId: 'thread-1', runId: 'run-1' };
@@ -251,7 +251,7 @@ describe('what a client asks for', () => {
     );
   });
 
-  it('reads a data URL without an end in no time', () => {
+  it('reads an endless data URL in linear time', () => {
     const url = `data:a/b;${';base64'.repeat(200_000)}`;
     const messages = [{ role: 'user', parts: [{ type: 'file', url }] }];
     const began = process.cpuUsage().user / 1_000;

@@ -12,7 +12,7 @@ describe('plainJson', () => {
     expect(plainJson(0)).toBe(0);
   });
 
-  it('has a word for what it cannot', () => {
+  it('replaces values that JSON cannot represent by sentences', () => {
     const cycle: Record<string, unknown> = {};
     cycle['it'] = cycle;
     const sentence = '(not representable in JSON)';

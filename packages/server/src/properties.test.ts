@@ -328,7 +328,7 @@ describe('over random scripts of models, tools, faults, interceptors and interru
     ...{ onLimit: 'partial', at: 'preReasoning', does: 'nothing', every: 1, retried: false },
   };
 
-  it('I9: both clients end up with the text of the reply, and without a complaint', async () => {
+  it('I9: both clients end up with the text of the reply, and report no error', async () => {
     const toChunks = await forInstalled();
     await fc.assert(
       fc.asyncProperty(script, fate, async (answers, how) => {

@@ -23,7 +23,7 @@ describe('a response', () => {
     );
   });
 
-  it('begins its call when somebody reads it, and not before', async () => {
+  it('starts its call when it is read, not earlier', async () => {
     let opened = 0;
     const open: OpenCall = (demand) => {
       opened += 1;
@@ -36,7 +36,7 @@ describe('a response', () => {
     expect(opened).toBe(1);
   });
 
-  it('sends what comes together as one chunk, and reads no further than a slow client', async () => {
+  it('sends strings that are emitted together as one chunk, and reads no further than a slow client', async () => {
     let sent = 0;
     const model: Model = {
       name: 'eager',
@@ -63,7 +63,7 @@ describe('a response', () => {
     expect(chunks.length).toBeLessThan(1_000 / 8);
   });
 
-  it('refuses what is no call, and options that do not exist, at once', () => {
+  it('refuses invalid sources and unknown options immediately', () => {
     expect(() => agUiResponse('?' as unknown as OpenCall)).toThrow(/'open' must be a function/);
     expect(() => uiMessageStreamResponse(calling(), { targets: 6 } as object)).toThrow(/'targets'/);
   });

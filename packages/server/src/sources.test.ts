@@ -39,7 +39,7 @@ describe('the sources of an answer', () => {
     expect(JSON.stringify(chunks)).not.toContain('encrypted_index');
   });
 
-  it('are custom events of AG-UI', async () => {
+  it('are AG-UI custom events', async () => {
     const events = await lastValueFrom(answering().pipe(toAgUi(), toArray()));
     const sources = events.filter((it) => 'name' in it && it.name === 'millrace.source');
     expect(sources.map((it) => 'value' in it && it.value)).toMatchObject([

@@ -3,7 +3,7 @@ import { marbles } from '@millrace/core/testing';
 import { agUiHeaders, toServerSentEvents, uiMessageStreamHeaders } from './index.js';
 
 describe('toServerSentEvents', () => {
-  it('writes each value as an event, at once, and ends as the values do', () => {
+  it('writes each value as an event immediately, and ends when the values end', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const value$ = cold('a-b-|', { a: { text: 'line\nline\u2028' }, b: { n: 1 } });
       expectObservable(value$.pipe(toServerSentEvents())).toBe('a-b-|', {
@@ -14,7 +14,7 @@ describe('toServerSentEvents', () => {
     });
   });
 
-  it('says that it is over, where the protocol wants that', () => {
+  it('reports its end if the protocol requires it', () => {
     marbles(({ cold, expectObservable }) => {
       const done = toServerSentEvents({ last: '[DONE]' });
       const values = { a: 'data: {}\n\n', d: 'data: [DONE]\n\n' };

@@ -335,7 +335,7 @@ describe('the tools of an agent over A2A', () => {
     });
   });
 
-  it('T13: waits for the program: no client is asked, can answer or cancel it, and the program continues it', async () => {
+  it('T13: waits for the application: no client is asked or can answer or cancel it, and the application continues it', async () => {
     const theirs = tool({
       name: 'theirs',
       description: 'Waits.',
@@ -486,7 +486,7 @@ describe('the tools of an agent over A2A', () => {
 });
 
 describe('a task', () => {
-  it('is joined by clients: they get what it is, and what follows', () => {
+  it('is joined by clients: they get its current state and all updates', () => {
     const { answer, say, end } = held();
     const agent = createAgent({ name: 'helper', model: scriptedModel(answer) });
     return serving(agent, async (served) => {
@@ -510,7 +510,7 @@ describe('a task', () => {
     });
   });
 
-  it('is returned at once on request, and takes messages while it works', () => {
+  it('is returned immediately on request, and accepts messages while it works', () => {
     let turns = 0;
     const look = tool({ name: 'look', description: 'Looks.', run: () => timer(0) });
     /** Works until it gets the second message. */
@@ -766,7 +766,7 @@ describe('a request', () => {
     expect(errors).toEqual([]);
   });
 
-  it('for which the server is to blame is reported, and says nothing', async () => {
+  it('caused by the server is reported, and reveals nothing to the client', async () => {
     const errors: string[] = [];
     const options = { maxCalls: 1, onError: ({ message }: MillraceError) => errors.push(message) };
     const busy = createAgent({ name: 'helper', model: scriptedModel(() => NEVER) });

@@ -133,7 +133,7 @@ describe('T21: a request over HTTP', () => {
     expect((await send(url, 'POST', hello)).status).toBe(200);
   });
 
-  it('without a valid token gets 401, whatever it asks for', async () => {
+  it('without a valid token gets 401 for every request', async () => {
     const seen: unknown[] = [];
     const url = await overHttp([echo], {
       authorize: (token) => {
@@ -194,7 +194,7 @@ describe('T21: a handler', () => {
     expect((await answered).status).toBe(503);
   });
 
-  it('does not show what annotations throw', async () => {
+  it('hides errors that annotations throw', async () => {
     const { fetch, close } = mcpHandler([echo], {
       annotations: () => {
         throw new Error('postgres://me:secret@host');
@@ -479,7 +479,7 @@ describe('T21: a call', () => {
 describe('T21: over stdio', () => {
   const streams = () => ({ input: new PassThrough(), output: new PassThrough() });
 
-  it('lines that are no messages are passed over', async () => {
+  it('lines that are not messages are ignored', async () => {
     const stdio = streams();
     const errors: MillraceError[] = [];
     await serving([echo], { stdio, onError: (error) => void errors.push(error) });

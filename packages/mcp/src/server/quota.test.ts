@@ -11,7 +11,7 @@ describe('T21: a quota', () => {
     expect([typeof take('eve'), take('eve')]).toEqual(['function', 'client']);
   });
 
-  it('does not tell clients without a key apart', () => {
+  it('treats all clients without a key as one', () => {
     const { take } = createQuota(3, 1);
     const taken = [undefined, undefined, undefined, undefined, 'ann'].map(take);
     expect(taken.map((it) => (typeof it === 'function' ? 'taken' : it))).toEqual([

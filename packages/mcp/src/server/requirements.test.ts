@@ -136,7 +136,7 @@ describe('T21: an argument that clients repeat in a header', () => {
       expect(JSON.parse(answered.body)).toMatchObject({ error: { code: -32020 } });
   });
 
-  it('does not keep a call from the error of the list', async () => {
+  it('does not hide the error of the list from a call', async () => {
     const url = await overHttp([region]);
     const unknown = modernMessage('tools/call', { name: 'unknown', arguments: {} });
     expect((await posted(url, unknown)).body).toMatch(/There is no tool 'unknown'/);

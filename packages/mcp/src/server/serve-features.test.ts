@@ -205,7 +205,7 @@ describe.each(ways)('T24: over %s', (way) => {
     await second;
   });
 
-  it('hides what the program throws, and reports it', async () => {
+  it('hides errors of the application, and reports them', async () => {
     const errors: string[] = [];
     const secret = () => throwError(() => new Error('postgres://me:secret@db'));
     const broken: McpResource = { ...note, read: secret };
@@ -276,7 +276,7 @@ describe.each(ways)('T24: over %s', (way) => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  it('asks the user, the model and the roots of the client from a tool, at once and one after another', async () => {
+  it('asks the client for its user, model and roots from a tool, concurrently and one after another', async () => {
     const asked: string[] = [];
     const { client } = await connected(way, [questions], {
       client: { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } },
@@ -376,7 +376,7 @@ describe.each<Way>(['stdio 2025', 'http 2025'])('T24: sessions over %s', (way) =
     expect(updated).toEqual([note.uri, 'file:///logs/a']);
   });
 
-  it('sends the log messages that the client wants, up to a number', async () => {
+  it('sends the log messages that the client wants, up to a limit', async () => {
     const seen: unknown[] = [];
     const logs = tool({
       name: 'logs',

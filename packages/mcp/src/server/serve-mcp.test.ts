@@ -153,7 +153,7 @@ describe.each(ways)('T21: over %s', (way) => {
     );
   });
 
-  it('hides what a tool throws, and reports it', async () => {
+  it('hides the error of a tool, and reports it', async () => {
     const errors: MillraceError[] = [];
     const { client } = await connected(way, [failing], {
       onError: (error) => void errors.push(error),
@@ -408,7 +408,7 @@ describe('T21: serveMcp', () => {
     expect(await firstValueFrom(end$)).toMatchObject({ name: 'MillraceError', message: 'lost' });
   });
 
-  it('stops to listen at once, and errors if it cannot listen', async () => {
+  it('stops listening immediately, and errors if it cannot listen', async () => {
     const { listening, serving: first } = await serving([echo], { http: { port: 0 } });
     const url = new URL(listening.transport === 'http' ? listening.url : '');
     expect(url.hostname).toBe('127.0.0.1');

@@ -66,7 +66,7 @@ describe.each(ways)('T24: over %s, a list that is not there yet', (way) => {
     expect(await why(ask(client))).toMatch(tooLong);
   });
 
-  it('is not counted once it is there: calls that run do not keep a client from listing tools', async () => {
+  it('is not counted once the list is available: running calls do not keep a client from listing tools', async () => {
     const started$ = new Subject<void>();
     const started = new Promise<void>((resolve) => started$.subscribe(resolve));
     const slow = tool({
@@ -94,7 +94,7 @@ it('T24: a call whose tools arrive late runs, and its headers are checked', asyn
   expect((await answer).body).toContain('used');
 });
 
-describe('T24: what a program emits', () => {
+describe('T24: values that the application emits', () => {
   const counted = <T>(values$: Observable<T>) => {
     const count = { now: 0, all: 0 };
     const value$ = new Observable<T>((subscriber) => {
@@ -161,7 +161,7 @@ describe('T24: what a program emits', () => {
     handler.close();
   });
 
-  it('as changes of one resource is announced at most ten times a second, in the time of the server', () => {
+  it('as changes of one resource are announced up to ten times a second, by the scheduler of the server', () => {
     const scheduler = new VirtualTimeScheduler();
     const uris$ = new Subject<string>();
     const serving = servingOf('test', [], { resourceUpdates$: uris$, resources: [] });

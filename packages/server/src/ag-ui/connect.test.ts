@@ -86,7 +86,7 @@ const connected = async (client: Client): Promise<readonly string[]> => {
 };
 
 describe('an AG-UI client that connects again', () => {
-  it('has no thought of a broken attempt, while the next one runs', async () => {
+  it('has no thoughts of a failed attempt while the next one runs', async () => {
     const { piece$, answer } = held();
     const client = serving([broken(thinking('Broken')), answer]);
     const shown = await leaveAt(client, 'CUSTOM', 'millrace.discarded');

@@ -29,7 +29,7 @@ const begun = eventOf({ type: 'preCall', input: [] }, { iteration: 0 });
 const run = { threadId: 'c', runId: 'c' };
 
 describe('toAgUi', () => {
-  it('I9: makes one run of a call, while it happens', () => {
+  it('I9: streams a call as one run while it runs', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const slow = model('5ms h 9ms (tf|)');
       const event$ = createAgent({ model: slow })
@@ -64,7 +64,7 @@ describe('toAgUi', () => {
     });
   });
 
-  it('tells a use of a tool from its first delta to its result', async () => {
+  it('shows a tool call from its first delta to its result', async () => {
     const events = await all(scenario('progress').pipe(toAgUi()));
     const toolCallId = 'c/1/u';
     expect(events.slice(2, 8)).toEqual([
@@ -92,7 +92,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('T13: answers each tool call that it has told, also those that were not run, but for one that waits', async () => {
+  it('T13: gives every shown tool call a result, even one that did not run, except one that waits', async () => {
     for (const { name, stream$ } of scenarios) {
       const events = await all(stream$().pipe(toAgUi()));
       const waiting = name === 'a suspension' ? 1 : 0;
@@ -108,7 +108,7 @@ describe('toAgUi', () => {
     }
   });
 
-  it('tells arguments that came before the name of their tool behind it', async () => {
+  it('shows arguments that arrive before the name of their tool after it', async () => {
     const events = await all(scenario('hostile names and values').pipe(toAgUi()));
     const args = events.flatMap((event) =>
       event.type === EventType.TOOL_CALL_ARGS && event.toolCallId === 'c/1/n' ? [event.delta] : [],
@@ -140,7 +140,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('tells what interceptors have made of arguments that were closed already', async () => {
+  it('shows edits by interceptors to arguments that were already complete', async () => {
     const event$ = scenario('a use of a tool that is edited twice');
     const edits = (await all(event$.pipe(toAgUi()))).filter(
       (event) => 'name' in event && event.name === 'millrace.tool_edited',
@@ -155,7 +155,7 @@ describe('toAgUi', () => {
     expect(JSON.stringify(plain)).not.toContain('tool_edited');
   });
 
-  it('voids what was shown and does not hold', async () => {
+  it('voids text that was shown and discarded', async () => {
     const events = await all(scenario('a message that is begun anew').pipe(toAgUi()));
     expect(events.filter(({ type }) => type === EventType.CUSTOM)).toEqual([
       {
@@ -197,7 +197,7 @@ describe('toAgUi', () => {
     expect(events.at(-1)).not.toHaveProperty('result');
   });
 
-  it('says which sub-agent an event comes from, and counts what all of them cost', async () => {
+  it('names the sub-agent of each event, and counts the usage of all of them', async () => {
     const events = await all(nested().stream$('?', { callId: 'c' }).pipe(toAgUi()));
     expect(complaintsOf(events)).toEqual([]);
     expect(events.filter(({ type }) => type.startsWith('SUBAGENT'))).toEqual([
@@ -245,7 +245,7 @@ describe('toAgUi', () => {
     });
   });
 
-  it('says what went wrong with a sub-agent, and no more than may be said', async () => {
+  it('reports the failure of a sub-agent with the error text for clients', async () => {
     const events = await all(scenario('a sub-agent that fails').pipe(toAgUi()));
     expect(events.find(({ type }) => type === EventType.SUBAGENT_ERROR)).toEqual({
       type: 'SUBAGENT_ERROR',
@@ -268,7 +268,7 @@ describe('toAgUi', () => {
     expect(events.at(-1)).toMatchObject({ result: { city: 'Oslo', days: [1, 2] } });
   });
 
-  it('notices what somebody said to the running call, and other models', async () => {
+  it('sends notices about steering and model fallbacks', async () => {
     const message = { id: 's', role: 'user', content: [textBlock('Shorter!')] } as const;
     const steered = eventOf({ type: 'steered', message });
     expect((await all(of(begun, steered).pipe(toAgUi())))[1]).toEqual({
@@ -284,7 +284,7 @@ describe('toAgUi', () => {
     });
   });
 
-  it('S5: tells states as a JSON Patch, what memory has not at all, and an approval once', async () => {
+  it('S5: sends states as JSON Patches, nothing that memory omits, and each approval once', async () => {
     const message = { id: 'm', role: 'user', content: [] } as const;
     const groups = { name: 'a/b', state: { web: true }, patches: [] };
     const events$ = of(
@@ -300,7 +300,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('notices what may be cited, and that a call waits', async () => {
+  it('sends notices about sources and queued calls', async () => {
     const passages = [{ source: 'a.md', text: '.' }];
     const events$ = of(
       begun,
@@ -315,7 +315,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('notices what a tool waits for, and what was made of its arguments', async () => {
+  it('sends notices about waiting tools and repaired arguments', async () => {
     const custom = async (name: string) =>
       (await all(scenario(name).pipe(toAgUi()))).flatMap((it) =>
         it.type === EventType.CUSTOM && !it.name.startsWith('millrace.tool_')
@@ -338,7 +338,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('X10: keeps why somebody did not approve, and shows a denial', async () => {
+  it('X10: hides the reason for a denial, and shows the denial', async () => {
     const events = await all(scenario('an approval').pipe(toAgUi()));
     expect(JSON.stringify(events)).not.toContain('sk-hunter2');
     const results = events.filter(({ type }) => type === EventType.TOOL_CALL_RESULT);
@@ -350,7 +350,7 @@ describe('toAgUi', () => {
     expect(edits).toMatchObject([{ value: { toolCallId: 'c/1/a', input: { city: 'Paris' } } }]);
   });
 
-  it('shows media, where a message or a result has some', async () => {
+  it('shows the media of messages and results', async () => {
     const events = await all(scenario('media').pipe(toAgUi()));
     expect(events).toContainEqual({
       type: 'CUSTOM',
@@ -362,13 +362,13 @@ describe('toAgUi', () => {
     });
   });
 
-  it('calls the conversation as the session, or the call, is called', async () => {
+  it('uses the id of the session, or of the call, for the conversation', async () => {
     const session = sessions(createAgent({ model: scriptedModel([text('Hi.')]) })).open('user-42');
     const events = await all(session.stream$('?', { callId: 'c' }).pipe(toAgUi()));
     expect(events[0]).toMatchObject({ threadId: 'user-42', runId: 'c' });
   });
 
-  it('makes one run behind the other of the calls of a session', async () => {
+  it('shows the calls of a session as one run after the other', async () => {
     const events = await all(
       from([...(await hello('one')), ...(await hello('other'))]).pipe(toAgUi()),
     );
@@ -381,7 +381,7 @@ describe('toAgUi', () => {
     ]);
   });
 
-  it('refuses options that do not exist, and passes over unheard-of events', async () => {
+  it('refuses unknown options, and ignores unknown events', async () => {
     expect(() => toAgUi({ threadID: 'x' } as object)).toThrow(/no option 'threadID'/);
     expect(() => toAgUi({ runId: 1 } as unknown as object)).toThrow(/'runId' must be a string/);
     const strange = { ...begun, type: 'unheardOf' } as unknown as AgentEvent;

@@ -43,7 +43,7 @@ const steered = eventOf({
 const begun = eventOf({ type: 'preCall', input: [] }, { iteration: 0 });
 
 describe('toUiMessageStream', () => {
-  it('I9: makes one message of a call, while it happens', () => {
+  it('I9: streams a call as one message while it runs', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const slow = model('5ms h 4ms t 9ms (tf|)');
       const chunk$ = createAgent({ model: slow })
@@ -69,7 +69,7 @@ describe('toUiMessageStream', () => {
     });
   });
 
-  it('tells a use of a tool from its first delta to its output', async () => {
+  it('shows a tool call from its first delta to its output', async () => {
     const chunks = await all(scenario('progress').pipe(toUiMessageStream()));
     expect(chunks.slice(1, 9)).toEqual([
       { type: 'start-step' },
@@ -104,7 +104,7 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
-  it('tells an edited input, where an interceptor has made one', async () => {
+  it('shows the input that an interceptor has edited', async () => {
     const edited = scenario('a use of a tool that is edited twice');
     const inputs = (await all(edited.pipe(toUiMessageStream()))).filter(
       ({ type }) => type === 'tool-input-available',
@@ -115,7 +115,7 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
-  it('I10: ends a call that failed with what may be said of it, and completes', async () => {
+  it('I10: ends a failed call with the error text for clients, and completes', async () => {
     const event$ = createAgent({ model: scriptedModel() }).stream$('?', {
       callId: 'c',
       request: { toolChoice: { name: 'none' } },
@@ -140,7 +140,7 @@ describe('toUiMessageStream', () => {
     expect((await all(of(begun).pipe(toUiMessageStream()))).at(-1)).toEqual({ type: 'abort' });
   });
 
-  it('X10: says more where it is told to, and what it would say anyway where that fails', async () => {
+  it('X10: uses the text of a hook, or the default text if the hook fails', async () => {
     const failing = (await all(scenario('a tool error'))).map((event) =>
       event.type === 'postCall' ? eventOf({ type: 'error', error: refused }) : event,
     );
@@ -167,7 +167,7 @@ describe('toUiMessageStream', () => {
     expect(await said(mute)).toEqual(['The tool failed.', busy]);
   });
 
-  it('tells sub-agents beside the answer, and counts what they cost', async () => {
+  it('shows sub-agents next to the answer, and counts their usage', async () => {
     const chunks = await all(nested().stream$('?', { callId: 'c' }).pipe(toUiMessageStream()));
     const agents = chunks.filter(({ type }) => type === 'data-agent');
     expect(agents).toEqual([
@@ -223,7 +223,7 @@ describe('toUiMessageStream', () => {
     });
   });
 
-  it('counts what a call has cost that fails, as far as it is known', async () => {
+  it('counts the known usage of a failed call', async () => {
     const events = (await all(nested().stream$('?', { callId: 'c' }))).filter(
       ({ type, parentId }) => type !== 'postCall' || parentId !== undefined,
     );
@@ -233,7 +233,7 @@ describe('toUiMessageStream', () => {
     expect(chunks.at(-1)).toMatchObject({ messageMetadata: { usage: { inputTokens: 500 } } });
   });
 
-  it('notices retries and fallbacks in passing', async () => {
+  it('sends transient notices about retries and fallbacks', async () => {
     const chunks = await all(scenario('a fallback').pipe(toUiMessageStream()));
     expect(chunks.slice(2, 4)).toEqual([
       {
@@ -245,7 +245,7 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
-  it('notices what may be cited, and that a call waits', async () => {
+  it('sends notices about sources and queued calls', async () => {
     const passages = [
       { source: 'a.md', title: 'A', text: '.' },
       { source: 'b.md', text: '.' },
@@ -269,7 +269,7 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
-  it('notices what a tool waits for, and what was made of its arguments', async () => {
+  it('sends notices about waiting tools and repaired arguments', async () => {
     const data = async (name: string) =>
       (await all(scenario(name).pipe(toUiMessageStream()))).filter(
         ({ type }) => type.startsWith('data-') && !type.startsWith('data-agent'),
@@ -309,7 +309,7 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
-  it('X10: keeps why somebody did not approve', async () => {
+  it('X10: hides the reason for a denial', async () => {
     const chunks = await all(scenario('an approval').pipe(toUiMessageStream({ target: 7 })));
     expect(JSON.stringify(chunks)).not.toContain('sk-hunter2');
     expect(chunks).toContainEqual({ type: 'tool-output-denied', toolCallId: 'c/1/b' });
@@ -330,7 +330,7 @@ describe('toUiMessageStream', () => {
     ).toEqual(['one', 'finish', 'other', 'finish']);
   });
 
-  it('passes over events that nobody has heard of', async () => {
+  it('ignores unknown events', async () => {
     const strange = { ...begun, type: 'unheardOf' } as unknown as AgentEvent;
     const chunks = await all(of(begun, strange).pipe(toUiMessageStream()));
     expect(chunks).toEqual([{ type: 'start', messageId: 'c' }, { type: 'abort' }]);
@@ -356,7 +356,7 @@ describe('readers of different versions', () => {
     return [only(six, seven), only(seven, six)];
   };
 
-  it('void a message by a data part, or take it back', async () => {
+  it('void a message with a data part, or retract it', async () => {
     expect(await differing(scenario('a message that is begun anew'))).toEqual([
       [{ type: 'data-discarded', id: 'c/1', data: { messageId: 'c/1' } }],
       [{ type: 'reset-step' }],
@@ -394,7 +394,7 @@ describe('readers of different versions', () => {
     ]);
   });
 
-  it('show what somebody said to the running call as data, or as a message', async () => {
+  it('show a steered message as data or as a message', async () => {
     expect(await differing(of(begun, steered))).toEqual([
       [{ type: 'data-steered', id: 's', data: { messageId: 's', text: 'Shorter!' } }],
       [{ type: 'steering-message', id: 's', parts: [{ type: 'text', text: 'Shorter!' }] }],
@@ -412,7 +412,7 @@ describe('readers of different versions', () => {
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason });
   });
 
-  it('see a tool that an interceptor rejects behind its run as failed', async () => {
+  it('see a tool as failed if an interceptor rejects it after its run', async () => {
     const agent = createAgent({
       model: scriptedModel([thinking('Hm'), toolCall('now', {}, 'n')], [text('So.')]),
       tools: [tool({ name: 'now', description: 'Tells the time.', run: () => 'noon' })],
@@ -429,7 +429,7 @@ describe('readers of different versions', () => {
     ]);
   });
 
-  it('get no thinking where it is left out before', async () => {
+  it('get no thinking if it is filtered out before', async () => {
     const event$ = scenario('text and thinking').pipe(
       filter((event) => event.type !== 'reasoningChunk' || event.kind !== 'thinking'),
     );

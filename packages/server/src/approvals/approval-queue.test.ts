@@ -20,7 +20,7 @@ const heard = (...asked: Parameters<typeof asking$>) => {
   return { seen, subscription };
 };
 
-describe('a desk for approvals', () => {
+describe('an approval queue', () => {
   it.each<[string, Verdict, Verdict]>([
     ['yes', true, { approved: true }],
     ['no', false, { approved: false }],
@@ -108,7 +108,7 @@ describe('a desk for approvals', () => {
     },
   );
 
-  it('T12: an input that the tool would not take leaves the token as it was', async () => {
+  it('T12: an input that the tool rejects leaves the token valid', async () => {
     const desk = queueOf();
     const problems$: ApprovalRequest['problems$'] = (input) =>
       of(JSON.stringify(input) === '{"amount":5}' ? [] : ['amount: must be <= 100']);
@@ -125,7 +125,7 @@ describe('a desk for approvals', () => {
     expect(seen).toEqual([edit(5), '|']);
   });
 
-  it('T12: a token decides once, also when many decide at once, and when the call is over', async () => {
+  it('T12: a token decides once, even if several decide concurrently or the call is over', async () => {
     const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);
@@ -220,7 +220,7 @@ describe('a desk for approvals', () => {
     subscription.unsubscribe();
   });
 
-  it('T12: knows its tokens by any of its keys, and those of nobody else', async () => {
+  it('T12: verifies tokens signed by any of its keys, and no others', async () => {
     const [old, next] = ['o'.repeat(32), new Uint8Array(32).fill(7)];
     const before = queueOf({ key: old });
     const after = queueOf({ key: [next, old] });
@@ -255,8 +255,8 @@ describe('a desk for approvals', () => {
   });
 });
 
-describe('a request that nobody decides on', () => {
-  it('T12: is denied when its time is over, by the time of its call', () => {
+describe('a request without a decision', () => {
+  it('T12: is denied when it expires, by the scheduler of its call', () => {
     marbles(({ scheduler, expectObservable }) => {
       const desk = queueOf({ expiresInMs: 20 });
       const d = { approved: false, reason: 'No one decided on it in time.' };
@@ -267,7 +267,7 @@ describe('a request that nobody decides on', () => {
     });
   });
 
-  it('T12: is late afterwards, and also where the timer is', async () => {
+  it('T12: has expired after that, even before the timer fires', async () => {
     const desk = queueOf({ expiresInMs: 1000 });
     const scheduler = new VirtualTimeScheduler();
     const { seen } = heard(desk, {}, { scheduler });
@@ -295,8 +295,8 @@ describe('a request that nobody decides on', () => {
   });
 });
 
-describe('a call that is left', () => {
-  it('I5: takes its request back at once, and leaves no timer', async () => {
+describe('a call whose client leaves', () => {
+  it('I5: withdraws its request immediately, and leaves no timer', async () => {
     const desk = queueOf();
     const scheduler = new VirtualTimeScheduler();
     const { seen, subscription } = heard(desk, {}, { scheduler });
@@ -310,7 +310,7 @@ describe('a call that is left', () => {
     expect(seen).toEqual([]);
   });
 
-  it('I5: files nothing any more', async () => {
+  it('I5: queues nothing more', async () => {
     const desk = queueOf();
     const scheduler = new VirtualTimeScheduler();
     heard(desk, { toolCallId: 'left' }, { scheduler }).subscription.unsubscribe();
@@ -322,8 +322,8 @@ describe('a call that is left', () => {
   });
 });
 
-describe('the requests of a desk', () => {
-  it('T12: are a list, for whoever comes, whenever it changes, and without an end', async () => {
+describe('the requests of an approval queue', () => {
+  it('T12: emit the current list to every subscriber and on every change, and never complete', async () => {
     const desk = queueOf();
     const seen: string[] = [];
     const hear = (name: string) =>
@@ -346,7 +346,7 @@ describe('the requests of a desk', () => {
     ]);
   });
 
-  it('T12: do not go back in time for those who hear of a change second', async () => {
+  it('T12: never emit an older list after a newer one, even if a subscriber changes it', async () => {
     const desk = queueOf();
     const { subscription } = heard(desk);
     const lengths: number[] = [];
@@ -362,7 +362,7 @@ describe('the requests of a desk', () => {
   });
 });
 
-describe('what a desk refuses', () => {
+describe('an approval queue refuses', () => {
   it.each<[string, unknown]>([
     ['no verdict', undefined],
     ['null', null],
@@ -391,7 +391,7 @@ describe('what a desk refuses', () => {
     expect(seen).toEqual([{ approved: true }, '|']);
   });
 
-  it('I20: an edit by a client, unless the program allows it', async () => {
+  it('I20: an edit by a client, unless the application allows edits', async () => {
     const edit = (amount: number) => ({ approved: true, input: { amount } });
     const refused = { code: 'invalidRequest', status: 403 };
     const closed = approvalQueue({ key });
@@ -419,7 +419,7 @@ describe('what a desk refuses', () => {
     expect(JSON.stringify(seen[0])).toBe('{"approved":true,"input":{"amount":1}}');
   });
 
-  it('T12: to decide on arguments that are others since they were shown', async () => {
+  it('T12: to decide on arguments that changed since they were shown', async () => {
     const desk = queueOf();
     const input = { amount: 5 };
     const { seen, subscription } = heard(desk, { input });

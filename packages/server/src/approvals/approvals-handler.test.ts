@@ -38,7 +38,7 @@ describe('the handler of approvals', () => {
     ]);
   });
 
-  it('T12: tells a token that is none from one that nobody waits for', async () => {
+  it('T12: distinguishes an invalid token from one that is no longer pending', async () => {
     const { send, leave } = await filed();
     expect(await error(await send({ approved: true, token: 'x.y' }))).toEqual([
       401,
@@ -83,7 +83,7 @@ describe('the handler of approvals', () => {
     leave();
   });
 
-  it('X15: takes an input that is nested without end, and no harm', async () => {
+  it('X15: survives deeply nested input', async () => {
     const { handle, token, verdicts, leave } = await filed();
     const nested = `${'['.repeat(3e4)}${']'.repeat(3e4)}`;
     const body = `{"token":"${token}","approved":true,"input":{"a":${nested}}}`;
@@ -93,7 +93,7 @@ describe('the handler of approvals', () => {
     leave();
   });
 
-  it('X15: takes no other method, and no form of another site', async () => {
+  it('X15: accepts no other method, and no forms of other sites', async () => {
     const { handle, token, leave } = await filed();
     const got = await handle(new Request(url));
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
@@ -106,7 +106,7 @@ describe('the handler of approvals', () => {
     leave();
   });
 
-  it('X15: reads no more than it may, whatever the length is said to be', async () => {
+  it('X15: reads no more than its limit, even if the declared length is wrong', async () => {
     const { handle, send, leave } = await filed({ maxBytes: 400 });
     let pulled = 0;
     let cancelled = false;
@@ -127,7 +127,7 @@ describe('the handler of approvals', () => {
     leave();
   });
 
-  it('X15: never rejects, and never says what went wrong inside', async () => {
+  it('X15: never rejects, and never reveals internal errors', async () => {
     const { handle, leave } = await filed();
     const bodies = fc.oneof(
       fc.string(),
@@ -151,7 +151,7 @@ describe('the handler of approvals', () => {
     expect(await error(await failed)).toEqual([500, { error: 'Something went wrong.' }]);
   });
 
-  it('T12: refuses what is no desk, and options that do not exist, at once', () => {
+  it('T12: refuses invalid queues and unknown options immediately', () => {
     expect(() => approvalsHandler({} as ApprovalQueue)).toThrow(/an approvalQueue\(\)/);
     expect(() => approvalsHandler(queueOf(), { max: 1 } as object)).toThrow(/no option 'max'/);
     expect(() => approvalsHandler(queueOf(), { maxBytes: 0 })).toThrow(/'maxBytes' must be/);

@@ -5,7 +5,7 @@ import { createPendingRequests, type PendingRequest } from './pending-requests.j
 const scheduler = new VirtualTimeScheduler();
 const until = (expiresAt: number): PendingRequest => ({ shown: expiresAt, expiresAt, scheduler });
 
-it('T12: remembers so many endings, the newest, and none that are long over', () => {
+it('T12: remembers a limited number of the newest outcomes, and no expired ones', () => {
   const room = createPendingRequests<PendingRequest>(2);
   const endings = () => ['a', 'b', 'c', 'd'].map((id) => room.outcomeOf(id)?.[0] ?? '-').join('');
   for (const id of ['a', 'b', 'c', 'd']) room.add(id, until(10));

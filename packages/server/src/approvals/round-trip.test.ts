@@ -132,7 +132,7 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
     expect(await waitingNow(desk)).toEqual([]);
   });
 
-  it('I5: a client that leaves takes the request back', async () => {
+  it('I5: withdraws the request when its client leaves', async () => {
     const desk = queueOf();
     const paid: unknown[] = [];
     await serving(appOf(desk, paid), async (url) => {

@@ -123,7 +123,7 @@ const answerOf = ({ lastMessage }: Client): string =>
 const pays = [toolCall('pay', { amount: 5 }, 'p'), finish()];
 
 describe('the approval buttons of the AI SDK', () => {
-  it('let a tool run: the same message goes on', async () => {
+  it('let a tool run: the same message continues', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]]);
     const client = new Client(server);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -216,7 +216,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(client.messages).toHaveLength(2);
   });
 
-  it('work after the client has lost the answer to its verdict: it sends it again', async () => {
+  it('work if the client loses the response to its verdict and sends it again', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]]);
     const client = new Client(server, false);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -298,7 +298,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect([first.paid, second.paid]).toEqual([[], [{ amount: 5 }]]);
   });
 
-  it('do not cut a call whose client has only been asked', async () => {
+  it('do not abort a call whose client was asked for approval', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]], { onDisconnect: 'abort' });
     const client = new Client(server);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -377,7 +377,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('I20: decide on the input that was shown, not on one that another approver made of it', async () => {
+  it('I20: decide on the shown input, not on one that another approver edited', async () => {
     const { server, paid } = payingServer([
       [toolCall('raised', { amount: 5 }, 't'), finish()],
       [text('Done.')],
@@ -505,7 +505,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(next).toMatchObject({ status: 200, text: expect.stringContaining('Hello.') });
   });
 
-  it('T12: that contradict each other at once: the later one is told', async () => {
+  it('T12: that contradict each other concurrently: the later one gets an error', async () => {
     const { server, paid } = payingServer([pays, [text('Done.')]]);
     const client = new Client(server, false);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -533,7 +533,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(paid).toHaveLength(answers[0]?.status === 200 ? 1 : 0);
   });
 
-  it('T12: decide on nothing if one of several contradicts what counts', async () => {
+  it('T12: decide on nothing if one of several contradicts a final decision', async () => {
     const both = ['p', 'q'].map((use) => toolCall('pay', { amount: 5 }, use));
     const { server, approvals, paid } = payingServer([[...both, finish()], [text('Done.')]]);
     const client = new Client(server, false);
@@ -565,7 +565,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('are left out for a client that wants tokens', async () => {
+  it('are omitted for a client that wants tokens', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]]);
     const headers = { 'content-type': 'application/json' };
     const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay 5.' }] };

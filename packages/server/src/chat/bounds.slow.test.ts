@@ -95,7 +95,7 @@ const files = () => {
 
 const megabyte = 1_000_000;
 
-describe('S12: what a server keeps', () => {
+describe('S12: the memory of a server', () => {
   it('does not grow with the number of chats in its store, also with pictures', async () => {
     const { ask, shown } = serving({ store: files() });
     const before = await heap();
@@ -113,7 +113,7 @@ describe('S12: what a server keeps', () => {
     expect(await shown('0')).toBe(2);
   }, 120_000);
 
-  it('is nothing of chats that were removed, or never existed', async () => {
+  it('does not include chats that were removed or never existed', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const { ask, send, shown } = serving({ store });
     const play = async (from: number, to: number): Promise<void> => {
@@ -132,8 +132,8 @@ describe('S12: what a server keeps', () => {
   }, 120_000);
 });
 
-describe('S12: what a server reads', () => {
-  it('is nothing of ended calls, and the calls of a removed chat are removed in one operation', async () => {
+describe('S12: the store reads of a server', () => {
+  it('does not include ended calls, and removes the calls of a chat in one operation', async () => {
     const driver = inProcessCalls();
     const listed: string[] = [];
     const removed: (readonly string[])[] = [];
@@ -163,7 +163,7 @@ describe('S12: what a server reads', () => {
 });
 
 describe('S12: a server without a store', () => {
-  it('removes the chats that were used least recently, and says so to their clients', async () => {
+  it('removes the least recently used chats, and notifies their clients', async () => {
     const { ask, send, shown, listed } = serving({ keepBytes: 20 * megabyte });
     const before = await heap();
     await ask('first', megabyte);

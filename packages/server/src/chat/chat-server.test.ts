@@ -186,7 +186,7 @@ describe('a chat server', () => {
     expect(chat.model.requests).toHaveLength(1);
   });
 
-  it('sends a client that lost its connection only what it lacks, also after the end', async () => {
+  it('sends a client that lost its connection only the missing events, even after the end', async () => {
     const chat = chatOver([[text('One '), text('two '), text('three.')]]);
     chat.say('Count.');
     const asked = await chat.post('/chat', { id: 'a', messages: chat.messages });
@@ -238,7 +238,7 @@ describe('a chat server', () => {
     expect(answerIn(await chat.ask('Still there?'))).toBe('Yes.');
   });
 
-  it('stops the calls that wait, too, and each ends with the last words of its protocol', async () => {
+  it('stops waiting calls as well, and each ends as its protocol requires', async () => {
     const { answer, say } = held();
     const chat = chatOver([answer]);
     say('Half');
@@ -293,7 +293,7 @@ describe('a chat server', () => {
   });
 });
 
-describe('what a request replaces', () => {
+describe('the message that a request replaces', () => {
   const conversation = async (...more: readonly ScriptedAnswer[]) => {
     const chat = chatOver([[text('A1.')], [text('A2.')], ...more]);
     await chat.ask('Q1?');
@@ -301,7 +301,7 @@ describe('what a request replaces', () => {
     return chat;
   };
 
-  it('S12: is the last answer, when it is generated again', async () => {
+  it('S12: is the last answer when it is regenerated', async () => {
     const chat = await conversation([text('A2, again.')]);
     expect(answerIn(await chat.regenerate(3))).toBe('A2, again.');
     expect(linesIn(await chat.history())).toEqual([
@@ -317,13 +317,13 @@ describe('what a request replaces', () => {
     ]);
   });
 
-  it('S12: is an earlier answer and all after it', async () => {
+  it('S12: is an earlier answer and everything after it', async () => {
     const chat = await conversation([text('A1, again.')]);
     expect(answerIn(await chat.regenerate(1))).toBe('A1, again.');
     expect(linesIn(await chat.history())).toEqual(['user: Q1?', 'assistant: A1, again.']);
   });
 
-  it('S12: is a question that is edited, and all after it', async () => {
+  it('S12: is an edited question and everything after it', async () => {
     const chat = await conversation([text('A3.')]);
     expect(answerIn(await chat.edit(2, 'Q3?'))).toBe('A3.');
     expect(linesIn(await chat.history())).toEqual([
@@ -371,7 +371,7 @@ describe('what a request replaces', () => {
     expect(linesIn(await chat.history())).toEqual(['user: ?', 'assistant: Better.']);
   });
 
-  it('S12: is nothing while an answer runs, when the conversation has another past', async () => {
+  it('S12: is nothing while an answer runs, if the conversation has a different history', async () => {
     const { answer, say, end } = held();
     const chat = chatOver([answer]);
     say('Half');
@@ -402,14 +402,14 @@ describe('what a request replaces', () => {
     },
   );
 
-  it('S12: asks questions that never arrived with the next one, however many', async () => {
+  it('S12: asks all questions that never arrived together with the next one', async () => {
     const chat = chatOver([[text('One.')]]);
     for (let at = 0; at < 5_000; at += 1) chat.say(`${at}?`, `lost-${at}`);
     expect(answerIn(await chat.ask('Last?'))).toBe('One.');
     expect(chat.model.requests[0]?.messages).toHaveLength(5_001);
   });
 
-  it('S12: is nothing, when the conversation has another past', async () => {
+  it('S12: is nothing if the conversation has a different history', async () => {
     const chat = await conversation();
     chat.messages.splice(1, 1, { id: 'unknown', role: 'assistant', parts: [] });
     await expect(chat.edit(2, 'Q3?')).rejects.toThrow('The conversation has changed.');
@@ -418,7 +418,7 @@ describe('what a request replaces', () => {
 });
 
 describe('when the last client leaves', () => {
-  it('before it has read anything, it has left', async () => {
+  it('may leave before it has read anything', async () => {
     const chat = chatOver([() => NEVER, [text('Next.')]], { onDisconnect: 'interrupt' });
     chat.say('?');
     const { body } = await chat.post('/chat', { id: 'a', messages: chat.messages });
@@ -444,14 +444,14 @@ describe('when the last client leaves', () => {
     expect(linesIn(await history())).toEqual(['user: ?', 'assistant: Half and half.']);
   });
 
-  it("a call is interrupted with 'interrupt': what was said stays", async () => {
+  it("'interrupt' interrupts the call: the text so far stays", async () => {
     const { ask, history, join } = await left({ onDisconnect: 'interrupt' });
     expect(await join()).toBeNull();
     await ask('And?');
     expect(linesIn(await history()).slice(-2)).toEqual(['user: And?', 'assistant: Next.']);
   });
 
-  it("a call is cut with 'abort': nothing of it stays, and nothing is resumed", async () => {
+  it("'abort' aborts the call: it leaves no trace and is not resumed", async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const { ask, history, join } = await left({ onDisconnect: 'abort', store });
     expect(await join()).toBeNull();
@@ -463,8 +463,8 @@ describe('when the last client leaves', () => {
   });
 });
 
-describe('a server that starts over the store of another one', () => {
-  it('continues what that one has left, and clients end with one message', async () => {
+describe('a server that opens the store of another one', () => {
+  it('resumes the unfinished call, and clients end up with one message', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const before = chatOver(
       [() => concat(of<ModelChunk>({ type: 'text', text: 'Broken' }), NEVER)],
@@ -534,8 +534,8 @@ describe('two servers', () => {
   });
 });
 
-describe('requests that come together', () => {
-  it('S12: to generate an answer again give one answer', async () => {
+describe('concurrent requests', () => {
+  it('S12: to regenerate an answer result in one answer', async () => {
     const chat = chatOver([[text('A1.')], [text('A2.')], [text('A3.')]]);
     const { id } = await chat.ask('?');
     const body = {
@@ -551,7 +551,7 @@ describe('requests that come together', () => {
     expect(linesIn(await chat.history())).toEqual(['user: ?', 'assistant: A2.']);
   });
 
-  it('S12: with one that takes something back are not lost', async () => {
+  it('S12: are not lost if one of them retracts something', async () => {
     const chat = chatOver([[text('A1.')], [text('A2.')], [text('A3.')]]);
     const { id } = await chat.ask('Q1?');
     const [question] = chat.messages;
@@ -608,7 +608,7 @@ describe('requests that come together', () => {
 });
 
 describe('a server that is closed', () => {
-  it('refuses requests, and does not let them wait', async () => {
+  it('refuses requests instead of letting them wait', async () => {
     const chat = chatOver([[text('Yes.')]]);
     await chat.ask('?');
     await chat.server.close();
@@ -627,7 +627,7 @@ describe('a server that is closed', () => {
     await Promise.all([closed, readStream(stream)]);
   });
 
-  it('refuses a call that it cuts before it has begun', async () => {
+  it('refuses a call that it aborts before the start', async () => {
     const store = {
       calls: createCallStore(inProcessCalls()),
       sessions: { ...inProcessSessions(), load$: () => NEVER },
@@ -808,7 +808,7 @@ describe('a request', () => {
 });
 
 describe('a failure', () => {
-  it('of the model is told to the program once, and masked for all clients', async () => {
+  it('of the model is reported to the application once, and masked for all clients', async () => {
     const errors: unknown[] = [];
     const failing = () => throwError(() => new Error('password=hunter2'));
     const chat = chatOver([failing], {
@@ -845,7 +845,7 @@ describe('a failure', () => {
   });
 });
 
-describe('a protocol of the program', () => {
+describe('a custom protocol', () => {
   const plain: ChatProtocol = ({ agent }) => [
     {
       method: 'GET',
@@ -1019,7 +1019,7 @@ describe('a protocol of the program', () => {
     }
   });
 
-  it('sends what its encoder has made before it fails', async () => {
+  it('sends everything that was encoded before its encoder fails', async () => {
     const failing: ChatProtocol = () => [
       {
         method: 'POST',
@@ -1054,8 +1054,8 @@ describe('a protocol of the program', () => {
   });
 });
 
-describe('a call that is cut before it is durable', () => {
-  it('shows no more than the next server can take back', async () => {
+describe('a call that is aborted before it is durable', () => {
+  it('shows no more than the next server can retract', async () => {
     const driver = inProcessCalls();
     let isFull = false;
     const claim$: typeof driver.claim$ = (id) =>

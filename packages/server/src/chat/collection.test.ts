@@ -76,7 +76,7 @@ describe('S12: the conversations of a user', () => {
     }
   });
 
-  it('have a title from the first call on, one that the user gives, or one of the program', async () => {
+  it('have a title from the first call on: from the question, the user or the application', async () => {
     const { ask, json } = serving(answers(2), {
       title: (messages) => of(`About: ${messages.map(textOf).join(' ')}`),
     });
@@ -121,7 +121,7 @@ describe('S12: the conversations of a user', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('tell other clients what becomes of them', async () => {
+  it('notify other clients of their changes', async () => {
     const { ask, send, json } = serving(answers(2));
     const reader = (await send('GET', '/a/changes')).body?.getReader();
     let seen = '';

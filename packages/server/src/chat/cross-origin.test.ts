@@ -50,7 +50,7 @@ describe('X44: the origin of a page', () => {
     expect((await get(own, headers)).status).toBe(status);
   });
 
-  it('does not admit a name of another site, whatever the browser says of the page', async () => {
+  it('does not admit the host name of another site, even if the browser calls the page same-origin', async () => {
     const { get } = serverWith();
     const headers = { origin: 'http://evil.test:3000', 'sec-fetch-site': 'same-origin' };
     expect((await get('http://evil.test:3000/api/chat', headers)).status).toBe(421);
@@ -120,7 +120,7 @@ const combined = (
     [{}],
   );
 
-describe('X44: a request that a page of another site causes', () => {
+describe('X44: a request triggered by a page of another site', () => {
   const asked = combined({
     origin: [undefined, 'http://localhost:3000', 'http://localhost:5173', app],
     'sec-fetch-site': [undefined, 'none', 'same-origin', 'same-site', 'cross-site', ''],
@@ -267,7 +267,7 @@ describe('X44: an allowed origin', () => {
     expect(late.headers.get('access-control-expose-headers')).toContain('retry-after');
   });
 
-  it('gets nothing more for what is not its own', async () => {
+  it('cannot access anything of other users', async () => {
     const { get } = serverWith({ origins: [app] });
     const refused = await get(own, { origin: 'https://evil.test' }, 'OPTIONS');
     expect(refused.status).toBe(403);
@@ -275,8 +275,8 @@ describe('X44: an allowed origin', () => {
   });
 });
 
-describe('X43: what can be read', () => {
-  it('can be asked for with HEAD', async () => {
+describe('X43: requests with HEAD', () => {
+  it('can be requested with HEAD', async () => {
     const { get } = serverWith();
     const head = await get(own, {}, 'HEAD');
     expect([head.status, await head.text()]).toEqual([200, '']);

@@ -69,7 +69,7 @@ const foreign = [
   { type: 'x y\nz' },
 ];
 
-describe('a part that is neither text nor a file', () => {
+describe('a message part other than text and files', () => {
   for (const [protocol, [path, bodyOf]] of Object.entries(requests)) {
     const isStrict = path.startsWith('/v1');
 
@@ -83,7 +83,7 @@ describe('a part that is neither text nor a file', () => {
       expect(/^[\w-]+$/.test(part.type) && !isStrict).toBe(heard[0]?.includes(`'${part.type}'`));
     });
 
-    it(`of ${protocol} is what the program makes of it`, async () => {
+    it(`of ${protocol} is what the application converts it to`, async () => {
       const asked: string[] = [];
       const { heard, post } = serving({
         convertPart: ({ type, data }) => {
@@ -119,7 +119,7 @@ describe('a part that is neither text nor a file', () => {
   });
 });
 
-describe('own fields of a request', () => {
+describe('custom fields of a request', () => {
   const fast = () => scriptedModel([text('From the fast one.')]);
   const callOptions: NonNullable<ChatServerOptions['callOptions']> = ({ speed, locale }) => ({
     ...(speed === 'fast' && { model: fast() }),
@@ -186,7 +186,7 @@ describe('own fields of a request', () => {
     expect(seen).toEqual([{ speed: 'fast', userId: 'ann' }]);
   });
 
-  it('are there again when the next server resumes the call', async () => {
+  it('are restored when the next server resumes the call', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const chosen: string[] = [];
     const next = (model: Model) =>
@@ -212,7 +212,7 @@ describe('own fields of a request', () => {
     expect(chosen).toEqual(['fast', 'fast']);
   });
 
-  it('that are no strings are an error of the program, which names the option', async () => {
+  it('other than strings are an error of the application, which names the option', async () => {
     const { heard, post } = serving({ metadata: () => Object({ a: 1 }) });
     const { status } = await post('/api/chat', requests['the AI SDK']?.[1]([words]));
     expect([status, heard]).toEqual([500, ["'metadata' must return strings by their names."]]);

@@ -78,7 +78,7 @@ const kinds: Readonly<Record<string, Change>> = {
   }),
 };
 
-describe('a call that an earlier process has left', () => {
+describe('a call that an earlier process left unfinished', () => {
   it.each(Object.entries(kinds))('is continued, though %s at first', async (_, change) => {
     const store = storeOf();
     await leave(store);

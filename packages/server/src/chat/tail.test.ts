@@ -82,7 +82,7 @@ describe('the tail of a call', () => {
     expect(seqs).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('sends a reader that is too late to the store, and keeps a bounded number of events', () => {
+  it('sends a slow reader to the store, and keeps a limited number of events', () => {
     const tail = createTail();
     const demand = createDemand(1);
     const seqs: number[] = [];

@@ -14,7 +14,7 @@ describe('the limits of users', () => {
     expect(() => take('a', 1)).toThrow('too many unanswered questions');
   });
 
-  it('let calls of a minute come at once, and then evenly', () => {
+  it('allow the calls of a minute in a burst, and then evenly spaced', () => {
     let now = 0;
     const take = userLimits({ perMinute: 6 }, () => now);
     const starts = (): number => {

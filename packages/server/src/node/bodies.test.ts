@@ -106,7 +106,7 @@ const others: readonly (readonly [string, RequestHandler])[] = [
   ],
 ];
 
-describe('X43: a server after something that follows the body', () => {
+describe('X43: a server after a middleware that listens to the body', () => {
   it.each(others)('gets all of it, if that %s', async (_, other) => {
     for (const user of [undefined, () => wait(20, 'ann')]) {
       const { listener } = chatWith(user === undefined ? {} : { user });
@@ -118,7 +118,7 @@ describe('X43: a server after something that follows the body', () => {
     }
   });
 
-  it('leaves to it what the server does not want', async () => {
+  it('passes on requests that the server does not handle', async () => {
     let heard = 0;
     const counting: RequestHandler = (request, _response, next) => {
       request.on('data', ({ length }: Buffer) => (heard += length));
@@ -190,7 +190,7 @@ describe('X43: an answer before the end of its request', () => {
     20_000,
   );
 
-  it('comes at once', async () => {
+  it('is sent immediately', async () => {
     const { listener } = chatWith({ maxBytes: 1_000 });
     const socket = connect(await listening(listener), '127.0.0.1');
     socket.write(headOf(length));

@@ -93,7 +93,7 @@ const parsers: readonly (readonly [string, RequestHandler])[] = [
   ['a parser that keeps the bytes', keepingBytes],
 ];
 
-describe('X43: a server after something that has read the body', () => {
+describe('X43: a server after a body parser', () => {
   const routes: readonly (readonly [string, string, object])[] = [
     ['the AI SDK', '/api/chat', question('a')],
     [
@@ -163,7 +163,7 @@ describe('X43: a server after something that has read the body', () => {
     expect(await answer.json()).toEqual(['content-type']);
   });
 
-  it('does not take a form or a text for JSON, whatever has parsed it', async () => {
+  it('does not treat a form or plain text as JSON, even if a parser has parsed it', async () => {
     const { app } = appWith([
       express.urlencoded(),
       express.json({ type: () => true }),
@@ -244,7 +244,7 @@ describe('X43: a server after something that has read the body', () => {
   });
 });
 
-describe('X43: a server within another one', () => {
+describe('X43: a mounted server', () => {
   it.each([
     ['GET', '/', true],
     ['GET', '/api', true],
@@ -288,7 +288,7 @@ describe('X43: a server within another one', () => {
     expect((await fetch(`${alone}/api/chat`, { method: 'PUT' })).status).toBe(405);
   });
 
-  it('leaves another host and other origins to others where it has no route', async () => {
+  it('leaves requests without a route to others, even with other hosts and origins', async () => {
     const { server } = chatWith();
     const app = express();
     app.use(toNodeListener(server));
@@ -351,7 +351,7 @@ describe('X43: a server within another one', () => {
     expect(headers.get('vary')).toMatch(/^accept-encoding, origin/iu);
   });
 
-  it('sends each event at once, also over HTTP/2', async () => {
+  it('sends each event immediately, even over HTTP/2', async () => {
     const piece$ = new ReplaySubject<ModelChunk>(Infinity);
     piece$.next({ type: 'text', text: 'One' });
     const { listener } = chatWith({}, [() => piece$]);
@@ -410,7 +410,7 @@ describe('X43: the request for a server of your own', () => {
   });
 });
 
-describe('X43: a client of a server within another one', () => {
+describe('X43: a client of a mounted server', () => {
   const left = () => {
     const asked$ = new ReplaySubject<void>(1);
     const cut$ = new ReplaySubject<void>(1);

@@ -62,7 +62,7 @@ const read = async (stream: AsyncIterable<ResponseStreamEvent>, wanted?: string)
   return events;
 };
 
-describe('a response of a server that is killed in its middle', () => {
+describe('a response of a server that is killed midway', () => {
   it('is continued by the next one, and ends without the text of the broken attempt', () =>
     inDirectory(async (directory) => {
       const first = await start(directory, 'Broken', 'no');

@@ -84,7 +84,7 @@ describe('a server on a port', () => {
     });
   });
 
-  it('refuses a port that is taken, and addresses that let everybody in', async () => {
+  it('refuses a port that is taken, and public addresses without authentication', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const address = other.address();
@@ -100,7 +100,7 @@ describe('a server on a port', () => {
     expect(() => serve(agent, { host: '0.0.0.0' })).toThrow("'user'");
   });
 
-  it('closes by itself: the running call ends with the last words of the protocol', () =>
+  it('closes by itself: the running call ends as its protocol requires', () =>
     serving(
       [() => new Subject<ModelChunk>()],
       async ({ url, close$ }) => {

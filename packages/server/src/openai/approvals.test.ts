@@ -403,7 +403,7 @@ it('a question that the next server asks again stays the same one', async () => 
 });
 
 describe('an answer to an approval request', () => {
-  it('that comes again is the same response, and another one is refused', async () => {
+  it('that is repeated returns the same response, and a different one is refused', async () => {
     const { client, paid } = await paying([pays, [text('It is paid.')]]);
     const first = await create(client);
     const [second, again] = await Promise.all([
@@ -489,7 +489,7 @@ describe('an answer to an approval request', () => {
     expect(asked.requests[2]?.messages).toHaveLength(5);
   });
 
-  it('is read by clients that bring the whole conversation', async () => {
+  it('works for clients that send the whole conversation', async () => {
     const { client, asked } = await paying([pays, [text('It is paid.')], [text('Yes.')]]);
     const first = await create(client);
     const given = verdict(requestsIn(first)[0]);

@@ -48,7 +48,7 @@ describe('a call without a conversation', () => {
     expect(all).toBe('Half and whole.');
   });
 
-  it('L9, C1: guards of text check the questions that a client has kept', async () => {
+  it('L9, C1: text guards check the history that a client sends', async () => {
     const { client } = serving([[text('Fine.')]], { use: [denyList(['secret'])] });
     const asks = (first: string) =>
       client.chat.completions.create({
@@ -275,7 +275,7 @@ describe('a chat completion', () => {
     expect(second.choices[0]?.message.content).toBe('Oslo.');
   });
 
-  it('gives JSON of a schema, without what is around it', async () => {
+  it('returns JSON for a schema, without the text around it', async () => {
     const answer = [text('Here: {"city":"Oslo"}')];
     const { client, model: asked } = serving([answer, answer, answer]);
     const schema = {
@@ -299,7 +299,7 @@ describe('a chat completion', () => {
     expect(others[0]?.message.content).toBe('{"city":"Oslo"}');
   });
 
-  it('says why an answer is not whole', async () => {
+  it('reports why an answer is incomplete', async () => {
     const { client } = serving([
       [text('Once upon'), finish('length')],
       [text('No.'), finish('filtered')],
@@ -323,7 +323,7 @@ describe('a chat completion', () => {
     await expect(read(stream)).rejects.toMatchObject({ code: 'message_discarded' });
   });
 
-  it('reads images, recordings and files', async () => {
+  it('reads images, audio and files', async () => {
     const { client, model: asked } = serving([[text('Nice.')]]);
     await client.chat.completions.create({
       model,
@@ -350,7 +350,7 @@ describe('a chat completion', () => {
     ]);
   });
 
-  it('is cut when its client leaves', async () => {
+  it('is aborted when its client leaves', async () => {
     const { answer, say, isHeard } = held();
     const { client } = serving([answer]);
     const stream = await client.chat.completions.create({
@@ -363,7 +363,7 @@ describe('a chat completion', () => {
     expect(isHeard()).toBe(false);
   });
 
-  it('is cut when the client of a whole answer leaves', async () => {
+  it('is aborted when the client of a non-streamed answer leaves', async () => {
     const { answer, isHeard } = held();
     const { client } = serving([answer]);
     const leaving = new AbortController();

@@ -161,7 +161,7 @@ describe('X43: several agents as the models of one OpenAI API', () => {
     expect(await list.json()).toMatchObject({ data: [{ id: 'support' }] });
   });
 
-  it('has the routes below its path, and leaves the others to others', () => {
+  it('handles only the routes below its path', () => {
     const own = { protocols: [openAi({ path: '/llm/v1' })] };
     const models = openAiModels({ sales: serverOf('sales', own) }, { path: '/llm/v1/' });
     const at = (path: string, method = 'GET') =>

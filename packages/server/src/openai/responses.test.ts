@@ -59,7 +59,7 @@ const isRising = (events: readonly ResponseStreamEvent[]): boolean =>
   );
 
 describe('a response', () => {
-  it('is whole, and repeats its request', async () => {
+  it('is complete, and echoes its request', async () => {
     const { client, model: asked } = serving([[thinking('Hm.'), text('Hello.'), usage]], {
       instructions: 'Be brief.',
     });
@@ -162,7 +162,7 @@ describe('a response', () => {
     expect(seen).toEqual(numbers.slice(11));
   });
 
-  it('says why it is not whole, or has failed', async () => {
+  it('reports why it is incomplete, or has failed', async () => {
     const secret = new MillraceError('rateLimited', 'secret');
     const { client, errors } = serving([
       [text('Once'), finish('length')],
@@ -187,7 +187,7 @@ describe('a response', () => {
     expect(errors).toEqual(['rateLimited']);
   });
 
-  it('gives JSON of a schema', async () => {
+  it('returns JSON for a schema', async () => {
     const { client, model: asked } = serving([[text('Here: {"city":"Oslo"}')]]);
     const schema = { type: 'object', properties: { city: { type: 'string' } } };
     const events = await streamed(client, 'Where?', {
@@ -236,7 +236,7 @@ describe('a response', () => {
 });
 
 describe('a conversation of responses', () => {
-  it('continues after a response, and leaves its instructions behind', async () => {
+  it('continues after a response, without its instructions', async () => {
     const { client, model: asked } = serving([[text('Hello Ann.')], [text('You are Ann.')]]);
     const first = await create(client, 'I am Ann.', { instructions: 'Be kind.' });
     const second = await create(client, 'Who am I?', { previous_response_id: first.id });
@@ -429,7 +429,7 @@ describe('a message that is discarded', () => {
     expect(textsIn(await client.responses.retrieve(last(events).id))).toEqual(['Good.']);
   });
 
-  it('leaves the next attempt whole, also that of another server', async () => {
+  it('keeps the next attempt complete, even one of another server', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const { answer, say } = held();
     const first = serving([answer], {}, { store });
@@ -448,7 +448,7 @@ describe('a message that is discarded', () => {
     expect(last(later).output).toHaveLength(1);
   });
 
-  it("is not in the response of the SDK's accumulator, nor in one that is whole", async () => {
+  it("is neither in the response of the SDK's accumulator nor in a complete response", async () => {
     const answers = [[text('Bad.')], [text('Good.')]];
     const { client } = serving([...answers, ...answers], { use: [again] });
     const stream = client.responses.stream({ model, input: '?' });
@@ -464,7 +464,7 @@ describe('a message that is discarded', () => {
 });
 
 describe('a response in the background', () => {
-  it('goes on without a client, and is read from any event', async () => {
+  it('continues without a client, and can be read from any event', async () => {
     const { answer, say, end } = held();
     const { client } = serving([answer], {}, { onDisconnect: 'abort' });
     const { id, status, metadata } = await create(client, '?', {
@@ -611,7 +611,7 @@ describe('a request for a response that is refused', () => {
   });
 });
 
-it('a response of another protocol is one, too', async () => {
+it('a call of another protocol can be read as a response', async () => {
   const { client, server } = serving([[text('Hello.')]]);
   const messages = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }];
   const stream = await server.respond(

@@ -33,7 +33,7 @@ const shown = {
 };
 
 describe('the parts of a call', () => {
-  it('I10: an error behind its event completes, when all that is open has ended', () => {
+  it('I10: an error after its error event completes the stream once everything open has ended', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold('bq-t----(e#)', values, refused);
       expectObservable(typed(event$)).toBe('so-(kd)-(KOf|)', shown);
@@ -134,7 +134,7 @@ describe('the parts of a call', () => {
     expect(ids).toEqual({ one: [...whole, 'callEnd'], other: [...whole, 'callEnd'] });
   });
 
-  it('calls below end before the one above, whatever the events say', () => {
+  it('sub-agent calls end before their parent', () => {
     const below = { callId: 'c/t', rootId: 'c', parentId: 'c', iteration: 0 };
     const deep = { ...below, callId: 'c/t/u', parentId: 'c/t' };
     const events = [
@@ -159,7 +159,7 @@ describe('the parts of a call', () => {
     ]);
   });
 
-  it('twenty thousand deltas are as many parts', () => {
+  it('twenty thousand deltas become twenty thousand parts', () => {
     const deltas = Array.from({ length: 20_000 }, () => says('x'));
     let count = 0;
     from([begun, asks, ...deltas])

@@ -98,13 +98,13 @@ describe.each(['agUi', 'aiSdk'] as const)('an approval in a stream: %s', (protoc
     });
   });
 
-  it('T12: is told without a token where no desk is given', () => {
+  it('T12: is shown without a token if there is no approval queue', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(told$(cold('bprn|', events), {})).toBe('--rn|', values[protocol]);
     });
   });
 
-  it('T12: takes the desk that approvalQueue() makes, and nothing else', () => {
+  it('T12: accepts only the queue that approvalQueue() creates', () => {
     expect(() => protocols[protocol]({ approvals: {} as ApprovalQueue })).toThrow(
       /'approvals' must be an approvalQueue\(\)/,
     );

@@ -195,7 +195,7 @@ const refusing =
     Promise.resolve(Response.json(body, { status }));
 
 describe('an answer over a socket', () => {
-  it('has a start, the chunks of HTTP with numbers from 0, and an end', async () => {
+  it('has a start, the chunks of the HTTP stream numbered from 0, and an end', async () => {
     const respond = serverOf([[text('Hello'), text(' Ann.')]]);
     const { say, all } = connect(respond);
     say(send('r'));
@@ -253,7 +253,7 @@ describe('an answer over a socket', () => {
     expect(textIn(await all('a'))).toBe('One.');
   });
 
-  it('ends where its client aborts it, and the others go on', async () => {
+  it('ends when its client aborts it, and the others continue', async () => {
     const models = [held(), held()];
     const respond = serverOf(
       models.map(({ answer }) => answer),
@@ -274,7 +274,7 @@ describe('an answer over a socket', () => {
     expect(ends.filter(({ requestId }) => requestId === 'a').at(-1)?.['type']).not.toBe('end');
   });
 
-  it('is left when the socket is lost, by all of its requests', async () => {
+  it('is abandoned by all requests of a lost socket', async () => {
     const models = [held(), held()];
     const respond = serverOf(
       models.map(({ answer }) => answer),
@@ -331,7 +331,7 @@ describe('an answer over a socket', () => {
     await cancelled();
   });
 
-  it('is an error with the words of the refusal', async () => {
+  it('is an error with the text of the refusal', async () => {
     for (const status of [401, 413, 429, 503]) {
       const { say, all } = connect(refusing(status, { error: `No: ${status}.`, code: 'x' }));
       say(send('r'));
@@ -342,7 +342,7 @@ describe('an answer over a socket', () => {
     }
   });
 
-  it('does not show what a server says that breaks its word', async () => {
+  it('does not show the error text of a server that violates the protocol', async () => {
     const broken = new ReadableStream<Uint8Array>({
       pull: (controller) => {
         controller.error(new Error('secret'));
@@ -481,7 +481,7 @@ describe('a hostile client', () => {
     expect(textIn(await all('r'))).toBe('Hello.');
   });
 
-  it('has a number of requests at a time', async () => {
+  it('may have a limited number of open requests', async () => {
     const { say, all, answers, closed } = connect(never, { maxRequests: 2 });
     ['a', 'b', 'c'].forEach((requestId) => {
       say(send(requestId));

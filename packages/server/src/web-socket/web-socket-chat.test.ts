@@ -266,7 +266,7 @@ describe('a socket on a port', () => {
     );
   });
 
-  it('closes with its server: the answers have their last words, and new ones are refused', () => {
+  it('closes with its server: answers end as the protocol requires, and new ones are refused', () => {
     const piece$ = new ReplaySubject<ModelChunk>(Infinity);
     return serving([() => piece$], async ({ url, close$ }) => {
       const { say, frame, all, closed } = await connected(url);
@@ -335,11 +335,11 @@ describe('the heartbeat of a socket', () => {
     expect(playing('|', '------|')).toBe(1);
   });
 
-  it('goes on while there are pongs or messages, and ends with the socket', () => {
+  it('continues while there are pongs or messages, and ends with the socket', () => {
     expect(playing('----p-m---p---c|', '---------------|')).toBe(3);
   });
 
-  it('takes a write that had to wait for a sign, and no other one', () => {
+  it('treats a write that had to wait as a sign of life, and no other write', () => {
     expect(playing('s---d|', '----------|', 1)).toBe(2);
     expect(playing('s---d|', '------|', 0)).toBe(1);
     expect(playing('s---e|', '------|', 1)).toBe(1);
@@ -374,7 +374,7 @@ describe('an HTTP server with sockets', () => {
       ? new Response(null, { status: 204 })
       : new Response(`${request.method} ${await request.text()}.`);
 
-  it('answers requests that would like another protocol as it does without sockets', () =>
+  it('answers upgrade requests for other protocols as it does without sockets', () =>
     attached(echo, async (url) => {
       const head = 'POST /api/other HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n';
       const h2c = 'connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AA\r\n';
@@ -394,7 +394,7 @@ describe('an HTTP server with sockets', () => {
       { isSecure: true },
     ));
 
-  it('leaves other paths to the others who listen to upgrades', () =>
+  it('leaves other paths to other upgrade listeners', () =>
     attached(echo, async (url, http) => {
       let requests = 0;
       http.on('request', () => (requests += 1));
@@ -442,7 +442,7 @@ describe('an HTTP server with sockets', () => {
       },
     ));
 
-  it('destroys a socket whose client does not take leave', () =>
+  it('destroys a socket whose client does not complete the close', () =>
     attached(echo, async (url, http, over$) => {
       const upgraded = once(http, 'upgrade');
       const get = `GET /api/chat HTTP/1.1\r\nhost: localhost\r\n${upgrade}\r\n`;
@@ -456,7 +456,7 @@ describe('an HTTP server with sockets', () => {
       client.destroy();
     }));
 
-  it('is done when it closes, and all sockets are closed', async () => {
+  it('completes when it closes and all sockets are closed', async () => {
     const closing$ = new Subject<void>();
     const sockets = webSocketChat();
     const http = createServer().listen(0, '127.0.0.1');
