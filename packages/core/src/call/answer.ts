@@ -20,7 +20,7 @@ import { answerForm, type Call, type LoopCall } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
 import { end, hasEnded, startRun, outcome, progress } from '../run.js';
 import { cell } from '../step.js';
-import { hiding, refuseUnknownChoice } from '../tools/toolkit.js';
+import { assertReady, hiding, refuseUnknownChoice } from '../tools/toolkit.js';
 import { fixedLength, instructionsOf } from './instructions.js';
 
 /** Answers a call by running the loop: the innermost answer of an agent with a model. */
@@ -146,6 +146,7 @@ const loopCall = (call: Call, context: Context): LoopCall => {
   const { required } = local(answerForm);
   const model = required?.ready(plain) ?? inTime(plain);
   refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
+  assertReady(toolkit.current, { ...context, values: call.values });
   const system = systemPrompt({ instructions, context: textFound(call.found, 'system') });
   const fixedSystem = fixedLength(local(instructionsOf).own, system);
   const own = requestOf(options.request, { system, fixedSystem }, required?.jsonSchema);

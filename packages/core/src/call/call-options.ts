@@ -12,7 +12,6 @@ import {
   having,
   isDelay,
   isModel,
-  isObject,
   isText,
   listOf,
   numberFrom,
@@ -86,7 +85,10 @@ const requestRules: Readonly<Record<keyof Complete<PreparedOptions>['request'], 
     (value) => isRecord(value) || ['auto', 'none', 'required'].some((word) => word === value),
     "'auto', 'none', 'required' or { name: 'a tool' }",
   ],
-  stopSequences: listOf('texts'),
+  stopSequences: [
+    (value) => Array.isArray(value) && value.every((it) => typeof it === 'string'),
+    'a list of strings',
+  ],
 };
 
 const limitRules: Readonly<Record<keyof LimitOptions, Rule>> = {
@@ -116,7 +118,10 @@ export const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
 
 const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...preparedRules,
-  metadata: isObject,
+  metadata: [
+    (value) => isRecord(value) && Object.values(value).every((it) => typeof it === 'string'),
+    'an object of strings',
+  ],
   scheduler: having('schedule', 'an RxJS scheduler'),
   context: isContext,
   use: listOf('layers'),

@@ -5,9 +5,7 @@ import {
   concatMap,
   defer,
   finalize,
-  ignoreElements,
   lastValueFrom,
-  merge,
   of,
   tap,
   throwError,
@@ -121,7 +119,7 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
       options?: Omit<CallOptions<Own>, 'demand'>,
     ) => {
       checkCallOptions('The call', options ?? {}, extra);
-      const events = eventStream((view, demand) => see$(view, input, { ...options, demand }));
+      const events = eventStream((demand) => see$(eventsOf, input, { ...options, demand }));
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- As in `ofType`.
       return events as EventStream<OutputOf<Own, Output>, Run>;
     },
@@ -144,25 +142,21 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
   };
 };
 
-const eventStream = (
-  begin$: (view: View<AgentEvent>, demand: Demand) => Observable<AgentEvent>,
-) => {
+const eventStream = (begin$: (demand: Demand) => Observable<AgentEvent>) => {
   let latest$: Observable<Reply> = throwError(() => notIterated());
   return {
     [Symbol.asyncIterator]: () => {
       const ended$ = new AsyncSubject<Reply>();
       latest$ = ended$;
       let reply: Reply | undefined;
-      const keep = (given: Reply): void => {
-        reply = given;
-        ended$.next(given);
-        ended$.complete();
-      };
-      const both: View<AgentEvent> = ({ events$, reply$ }) =>
-        merge(events$, reply$.pipe(tap(keep), ignoreElements()));
       const open$ = (demand: Demand): Observable<AgentEvent> =>
-        defer(() => begin$(both, demand)).pipe(
-          tap({ error: (error: unknown) => ended$.error(toMillraceError(error)) }),
+        defer(() => begin$(demand)).pipe(
+          tap({
+            // That of the call itself is the last one.
+            next: (event) => event.type === 'postCall' && ended$.next((reply = event.reply)),
+            error: (error: unknown) => ended$.error(toMillraceError(error)),
+            complete: () => ended$.complete(),
+          }),
           // Nothing if it has ended.
           finalize(() => ended$.error(left())),
         );

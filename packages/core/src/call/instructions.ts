@@ -1,4 +1,5 @@
 import { cell } from '../step.js';
+import { misuse } from '../values/errors.js';
 import type { CallInfo } from '../values/reply.js';
 
 type InstructionsPart = string | ((call: CallInfo) => string);
@@ -15,7 +16,19 @@ export const resolved = (
 ): string | undefined =>
   instructions === undefined
     ? undefined
-    : joinedParts(partsOf(instructions).map((it) => (typeof it === 'function' ? it(call) : it)));
+    : joinedParts(
+        partsOf(instructions).map((it) => (typeof it === 'function' ? checkedText(it(call)) : it)),
+      );
+
+const checkedText = (text: unknown): string => {
+  if (typeof text === 'string') return text;
+  const isAsync = typeof text === 'object' && text !== null && 'then' in text;
+  throw misuse(
+    isAsync
+      ? "A function in 'instructions' must return a string, not a Promise. Load the text in a layer: call: () => (next) => (call) => from(load()).pipe(mergeMap((instructions) => next({ ...call, instructions })))."
+      : `A function in 'instructions' must return a string, not ${text === null ? 'null' : typeof text}.`,
+  );
+};
 
 const partsOf = (instructions: Instructions): readonly InstructionsPart[] =>
   typeof instructions === 'string' || typeof instructions === 'function'

@@ -9,8 +9,9 @@ import {
 } from '../memories/suspend.js';
 import type { Context } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
-import { cell } from '../step.js';
-import type { Tool } from '../tools/types.js';
+import { cell, recorded } from '../step.js';
+import type { CallOfTool, Tool } from '../tools/types.js';
+import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { ToolCallBlock } from '../values/message.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -148,6 +149,33 @@ export const reportingAbove = (context: Context): MonoTypeOperatorFunction<Reply
       return toolOutput({ content: later, suspended: { request: null, from: 'program', below } });
     };
   });
+};
+
+/** Throws a `config` error, which names the owner, if a suspended call below this one could not suspend it, up to its root. */
+export const assertSuspendsBelow = ({ info, layers, local }: CallOfTool, owner: string): void => {
+  const [root, ...inner] = lineageOf(info);
+  const has = ({ callId }: CallInfo): boolean => local(remembering).has(callId);
+  const missing = [
+    ...(root !== undefined && has(root) ? [] : ['a session: sessions(agent).open(id)']),
+    ...(local(recorded).by === undefined ? ['journal(store)'] : []),
+    ...(layers.includes(suspendBelow) ? [] : ['suspendBelow']),
+  ];
+  if (missing.length > 0) {
+    throw misuse(`${owner} needs ${missing.join(' and ')}. Add layers to 'use' of the agent.`);
+  }
+  const own = inner.find(has);
+  if (own !== undefined) {
+    throw misuse(
+      `${owner} cannot suspend the calls above: the agent '${own.agent.at(-1) ?? ''}' has a memory of its own, below a tool. Call it without a session.`,
+    );
+  }
+  const above = parentTool({ local });
+  const unmarked = above && unmarkedAbove(above.below);
+  if (unmarked !== undefined) {
+    throw misuse(
+      `${owner} cannot suspend the tool '${unmarked}', which calls its agent: set 'callsAgents: true' on the tool.`,
+    );
+  }
 };
 
 /** The name of the first tool above, at any depth, that cannot run again to continue its calls. */

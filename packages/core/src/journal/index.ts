@@ -23,4 +23,5 @@ export { type Journal, journal, type JournalOptions } from './journal.js';
 export { isSeal, type RecordSeal } from './sealed-records.js';
 export { steps$, type StepSummary } from './steps.js';
 export { isUncertain } from '../memories/cancel-suspended.js';
+export { assertSuspendsBelow } from './below.js';
 export { suspendBelow } from '../memories/suspend.js';

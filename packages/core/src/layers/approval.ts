@@ -20,7 +20,7 @@ import {
 import { restoreAsyncContext } from '../flow/async-context.js';
 import { contained } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
-import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
+import { isConfigError, MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { canonicalJson, isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
@@ -67,7 +67,10 @@ export type Verdict =
       readonly reason?: string;
     };
 
-/** Decides whether a tool call runs. Emitting nothing denies it; so does an error, which emits `handlerError`. */
+/**
+ * Decides whether a tool call runs. Emitting nothing denies it; so does an error, which emits `handlerError`. Anything else than a verdict
+ * fails the call with `config`.
+ */
 export interface Approver<Value = unknown> {
   (request: ApprovalRequest<Value>): Verdict | ObservableInput<Verdict>;
   /** The default of the option `parallel`: this approver can be asked several questions. Default: false. */
@@ -290,7 +293,7 @@ interface Decision {
   readonly reason?: string;
 }
 
-/** Asks an approver. Emits exactly one decision and never errors: a failed or late approver denies the call. */
+/** Asks an approver. Emits one decision: a failed or late approver denies the tool call. Errors with `config` if it answers with anything else. */
 const decision$ = (
   { report, lent: { scheduler } }: PendingUse,
   approver: false | Approver,
@@ -301,6 +304,7 @@ const decision$ = (
   const late = new MillraceError('timeout', 'No decision was made in time.');
   const deniedBy = (cause: unknown): Decision => {
     if (cause === late) return { approved: false, reason: late.message };
+    if (isConfigError(cause)) throw cause;
     const error = toMillraceError(cause, 'config', `The approver of '${request.tool}' failed`);
     report({ type: 'handlerError', of: 'approve', name: request.tool, error });
     return { approved: false, reason: 'The approver failed.' };
@@ -327,8 +331,11 @@ const toDecision = (given: unknown): Decision => {
     throw misuse('An approver must return true, false or { approved, input?, reason? }.');
   }
   const { approved: isApproved, input, reason } = given;
-  if (!isApproved) return { approved: false, ...(typeof reason === 'string' && { reason }) };
+  if (reason !== undefined && typeof reason !== 'string') {
+    throw misuse("The 'reason' that an approver returns must be a string for the model.");
+  }
+  if (!isApproved) return { approved: false, ...(reason !== undefined && { reason }) };
   if (input === undefined) return { approved: true };
   if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
-  throw misuse('The input that an approver returns must be an object, up to 100 levels deep.');
+  throw misuse("The 'input' that an approver returns must be an object, up to 100 levels deep.");
 };

@@ -61,6 +61,9 @@ const defaults: Policy = {
  * as the provider asks, or with exponential backoff and jitter. Each retry emits `modelRetry`; the call's `retryBudget` limits their number. Around a model that already retries, this policy replaces the inner one.
  */
 export const retry = (model: Model, options: RetryOptions = {}): Model => {
+  if (typeof model === 'number' || typeof options === 'number') {
+    throw misuse('retry() takes a model, and options: retry(model, { attempts: 2 }).');
+  }
   checkModel('retry()', model);
   checkOptions('retry()', options, rules);
   const policy: Policy = { ...defaults, ...defined(options) };

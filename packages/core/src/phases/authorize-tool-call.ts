@@ -300,7 +300,7 @@ const validating = (
         reportRepair(context, run, toolCall, checked.toolCall);
         return { toolCall: editOf(toolCall, checked.toolCall), checked };
       }),
-      recovering<Decided>(refusingOnError(context, run, toolCall)),
+      recovering<Decided>(refusingOnError(toolCall)),
     );
   },
 });
@@ -316,10 +316,10 @@ const removed = ({ name }: ToolCallBlock): Refusal => ({
 });
 
 const refusingOnError =
-  (context: Pick<Context, 'hooks'>, run: OpenRun, { name }: ToolCallBlock) =>
+  ({ name }: ToolCallBlock) =>
   (error: unknown): Refusal => {
     if (isFatal(error)) throw error;
-    return { answer: failedBy(context, run, name, error), failed: true };
+    return { answer: failedBy(name, error), failed: true };
   };
 
 /** The approvers of a decision share a tool context, whose signal aborts if the decision is cut. */
@@ -351,7 +351,7 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
             ? { toolCall: editOf(toolCall, decided.toolCall) }
             : no(decided),
         ),
-        recovering<Decided>(refusingOnError(context, run, toolCall)),
+        recovering<Decided>(refusingOnError(toolCall)),
       );
     },
   });

@@ -7,7 +7,7 @@ import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import type { PlannedCall } from '../tools/batch.js';
 import type { CheckedUse, ReadyUse, Tool } from '../tools/types.js';
-import { isMillraceError } from '../values/errors.js';
+import { isConfigError, revised } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { frozen, type ToolCallBlock } from '../values/message.js';
 import { hasInexact } from '../values/exact-json.js';
@@ -134,16 +134,9 @@ const notAnObject = (name: string, text: string, reading: JsonReading): string =
 const invalid = (name: string, problems: readonly string[]): string =>
   `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
 
-/** The result for an error of a tool. Errors in the program's configuration are not shown to the model. */
-export const failedBy = (
-  { hooks }: Pick<Context, 'hooks'>,
-  { iteration }: OpenRun,
-  name: string,
-  error: unknown,
-): ToolOutput => {
-  if (!isMillraceError(error) || error.code !== 'config') {
-    return thrownOutput(error);
-  }
-  hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
-  return thrownOutput(error, 'Failed: the tool is not configured. Continue without it.');
+/** The result for an error of a tool. An error in the program's configuration fails the call: no model can correct it. */
+export const failedBy = (name: string, error: unknown): ToolOutput => {
+  if (isConfigError(error))
+    throw revised(error, { message: `The tool '${name}': ${error.message}` });
+  return thrownOutput(error);
 };

@@ -14,6 +14,7 @@ import type {
 } from '../values/message.js';
 import { frozen, separatorOf } from '../values/message.js';
 import type { Malformed, ModelChunk } from '../models/model.js';
+import { type MillraceError, misuse } from '../values/errors.js';
 import { defined } from '../values/options.js';
 import { hasEnded, type Run } from '../run.js';
 import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
@@ -176,12 +177,15 @@ export const createMessageBuilder = ({
         builder.malformed = chunk;
         return;
       case 'finish':
+        if (!finishes.includes(chunk.finish)) throw unknownIn('finish', chunk.finish, finishes);
         builder.finish = chunk.finish;
         return;
       case 'stop':
         builder.finish = 'stop';
         builder.halt = chunk;
         return;
+      default:
+        throw unknownIn('type', Reflect.get(chunk, 'type'), chunkTypes);
     }
   };
 
@@ -221,6 +225,18 @@ export const createMessageBuilder = ({
   };
   return builder;
 };
+
+const finishes: readonly unknown[] = ['stop', 'length', 'refusal', 'filtered', 'pause'];
+
+const chunkTypes: readonly ModelChunk['type'][] = [
+  ...(['text', 'textStart', 'thinking', 'citation', 'block', 'toolCall'] as const),
+  ...(['usage', 'facts', 'restart', 'malformed', 'finish'] as const),
+];
+
+const unknownIn = (field: string, value: unknown, known: readonly unknown[]): MillraceError =>
+  misuse(
+    `A chunk of a model has the ${field} ${typeof value === 'string' ? `'${value}'` : String(value)}. Use one of: ${known.join(', ')}.`,
+  );
 
 const afterStop: ReadonlySet<MessageChunk['type']> = new Set(['usage', 'facts', 'restart']);
 

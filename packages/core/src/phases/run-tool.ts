@@ -110,7 +110,7 @@ export const createToolRun = (
         abort.abort();
         // Fatal errors: the result of a tool that stopped with its call must not be recorded.
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
-        return failedBy(context, run, name, error);
+        return failedBy(name, error);
       }),
       thenMap((output) => ranTo(outputBelow(lent) ?? output)),
     ),

@@ -90,7 +90,7 @@ export const faultIn = (part: unknown): Fault | undefined => {
   const field = foreignFields.find((it) => Array.isArray(part[it]));
   if (field !== undefined) {
     const other = `${why}, and '${field}' is of another API`;
-    return field === 'parts' ? { why: other } : { why: other, hint: ofTools };
+    return { why: other, hint: field === 'parts' ? ofParts : ofTools };
   }
   const isOfTools = role === 'tool' || (Array.isArray(content) && content.some(isForeignCall));
   return isOfTools ? { why, hint: ofTools } : { why };
@@ -113,6 +113,9 @@ const quoted = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
 
 const ofSystem = "Pass its text as the 'instructions' of the agent.";
+
+const ofParts =
+  "Messages of the AI SDK have 'parts': inputOfUiMessages(body) of @millrace/server reads the request of a chat. Otherwise, pass { role, content: [{ type: 'text', text: '…' }] }.";
 
 const ofTools =
   "A tool call is a block { type: 'tool_call', id, name, input } of an assistant message. Its result is the next message: { role: 'tool', content: [{ type: 'tool_result', toolCallId, content: [{ type: 'text', text: '…' }], isError: false }] }.";

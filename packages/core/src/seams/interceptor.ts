@@ -82,8 +82,13 @@ export const onCall = <Type extends ModifiableType>(
   options: InterceptorOptions = {},
 ): Interceptor => {
   if (!modifiableTypes.includes(type)) {
+    const given: string = type;
+    const streamed =
+      given === 'reasoningChunk'
+        ? ' To change a message while it streams, use transformChunks(operator).'
+        : '';
     throw misuse(
-      `on(): '${type}' cannot be intercepted, only watched. Types that can be: ${modifiableTypes.join(', ')}.`,
+      `on(): '${type}' cannot be intercepted, only watched with watch(handler).${streamed} Types that can be: ${modifiableTypes.join(', ')}.`,
     );
   }
   return interceptor({

@@ -8,9 +8,9 @@ import type { Layer } from './layer.js';
 /** Reads the option `use`: a list of layers, some in lists of their own. Throws a `config` error that names the fix. */
 export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (use === undefined) return [];
-  if (!Array.isArray(use)) throw noLayer(owner);
+  if (!Array.isArray(use)) throw noLayer(owner, use);
   return use.flat(Infinity).map((layer: unknown) => {
-    if (!isLayer(layer)) throw noLayer(owner);
+    if (!isLayer(layer)) throw noLayer(owner, layer);
     const isPart = (name: string): boolean => name !== 'name' && Object.hasOwn(rules, name);
     // A layer may have other properties, such as methods. Without any known part, one was misspelt.
     const hasPart = isInterceptor(layer) || Object.keys(layer).some(isPart);
@@ -45,7 +45,9 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
 export const isLayer = (value: unknown): value is Layer =>
   isRecord(value) && typeof value['name'] === 'string' && value['name'] !== '';
 
-const noLayer = (owner: string): MillraceError =>
+const noLayer = (owner: string, given: unknown): MillraceError =>
   misuse(
-    `${owner}: 'use' takes a list of interceptors, such as on(type, operator), and layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
+    typeof given === 'function'
+      ? `${owner}: 'use' has a function, which probably returns the layer: call it, as in ${given.name || 'layer'}(…).`
+      : `${owner}: 'use' takes a list of interceptors, such as on(type, operator), and layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
   );

@@ -1,4 +1,4 @@
-import { misuse } from '../values/errors.js';
+import { type MillraceError, misuse } from '../values/errors.js';
 
 /** Values that the program passes to the tools of a call, such as a connection or the user. Hidden from the model. */
 export interface ContextValues {
@@ -54,10 +54,13 @@ export const noValues: ContextValues = Object.freeze({ entries: [] });
 export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): Value => {
   const value = key.from(values);
   if (value !== undefined) return value;
-  throw misuse(
-    `The context key '${key.name}' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.`,
-  );
+  throw noValue(key);
 };
+
+export const noValue = ({ name }: { readonly name: string }, owner = ''): MillraceError =>
+  misuse(
+    `${owner}The context key '${name}' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.`,
+  );
 
 export const isContextKey = (value: unknown): value is ContextKey<unknown> =>
   typeof value === 'object' && value !== null && brand in value;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
+import { contextKey, createAgent, preset, type Tool, tool, toolGroup } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { record, scriptedModel, text, toolCall } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const user = contextKey<string>('user');
@@ -314,25 +314,47 @@ describe('T2: the context of a call', () => {
     expect(seen.toSorted()).toEqual(['ada', 'bob']);
   });
 
-  it('I12: that lacks a key says to the program how to give it, and to the model nothing of it', async () => {
-    const events = await record(createAgent({ model: model(), tools: [asks] }).stream$('?'));
-    const [told] = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
-    expect(told === undefined ? undefined : textOf(told)).toBe(
-      'Failed: the tool is not configured. Continue without it.',
-    );
-    const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
-    expect(failure).toMatchObject({ of: 'tool', name: 'asks', error: { code: 'config' } });
-    expect(failure?.error.message).toBe(
-      "The context key 'user' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.",
+  it('I23, I12: that lacks a key fails the call, which says how to give it', async () => {
+    const own = model();
+    await expect(createAgent({ model: own, tools: [asks] }).call('?')).rejects.toMatchObject({
+      code: 'config',
+      message:
+        "The tool 'asks': The context key 'user' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.",
+    });
+    expect(own.requests).toHaveLength(1);
+  });
+
+  it('I23: is missed when the call starts if its tool requires it, or has it as a preset', async () => {
+    const input = jsonSchema({ type: 'object', properties: { name: { type: 'string' } } });
+    const asking = { name: 'asks', description: 'Says who asks.', input } as const;
+    const takes = tool({ ...asking, run: ({ name }) => name });
+    const requiring = tool({ ...asking, requires: [user], run: (_, { get }) => get(user) });
+    const own = model();
+    const wrapped = preset(requiring, { name: 'bob' });
+    for (const each of [requiring, wrapped, preset(takes, { name: user })]) {
+      const group = toolGroup({ name: 'g', description: 'A group.', tools: [each] });
+      for (const tools of [[each], [group]]) {
+        await expect(createAgent({ model: own, tools }).call('?')).rejects.toMatchObject({
+          code: 'config',
+          message: expect.stringContaining("The tool 'asks': The context key 'user' has no value."),
+        });
+      }
+    }
+    expect(own.requests).toHaveLength(0);
+    const call = createAgent({ model: model(), tools: [requiring] }).call('?', {
+      context: [user.of('ada')],
+    });
+    expect((await call).toolCalls[0]?.output).toBe('ada');
+    expect(() => tool({ ...asking, requires: ['user' as never], run: () => 1 })).toThrow(
+      /'requires' must be/,
     );
   });
 
   it('is not found by another key of the same name', async () => {
     const context = [contextKey<string>('user').of('ada')];
-    const output = await outputOf(
+    await expect(
       createAgent({ model: model(), tools: [asks] }).call('?', { context }),
-    );
-    expect(output).toContain('is not configured');
+    ).rejects.toMatchObject({ code: 'config' });
   });
 
   it('T2: takes data for data, also where it looks like a key', async () => {

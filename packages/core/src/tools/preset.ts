@@ -3,6 +3,7 @@ import { misuse } from '../values/errors.js';
 import { copied, frozen } from '../values/message.js';
 import { withoutForbiddenNulls } from '../values/admits.js';
 import { isRecord } from '../values/json.js';
+import { withValues } from './tool.js';
 import { isTool } from './toolkit.js';
 import { type HiddenInput, type JsonSchema, withoutKeys } from '../values/schema.js';
 import {
@@ -67,12 +68,14 @@ export const preset = <Value, Run extends AnyRun, const Set extends Settable<Run
   const own = Object.entries(parameters).map(
     ([name, value]) => [name, isContextKey(value) ? value : frozen(copied(value))] as const,
   );
+  const keys = own.map(([, value]) => value).filter(isContextKey);
   const inputSchema = (overridable ? optional : withoutParameters)(tool.inputSchema, names);
   const { runs: _, ...rest } = tool;
   return {
     ...rest,
     hidden: [...(tool.hidden ?? []), ...(overridable ? [] : names)],
     inputSchema,
+    ...(keys.length > 0 && { assertReady: both(tool.assertReady, withValues(tool.name, keys)) }),
     validation$: (input, values, hidden) => {
       const given = overridable ? withoutForbiddenNulls(input, inputSchema) : undefined;
       const isGiven = (name: string): boolean => isRecord(given) && Object.hasOwn(given, name);
@@ -102,6 +105,13 @@ export const acceptExtras = <Value, Run extends AnyRun, const Name extends Param
       tool.validation$(withoutKeys(input, names), values, hidden),
   };
 };
+
+const both =
+  (one: Tool['assertReady'], other: NonNullable<Tool['assertReady']>): Tool['assertReady'] =>
+  (call) => {
+    one?.(call);
+    other(call);
+  };
 
 const resolved = (
   own: readonly (readonly [string, unknown])[],

@@ -2,6 +2,7 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { concat, EMPTY, from, isObservable, map, mergeMap, of } from 'rxjs';
 import {
   checkOptions,
+  defined,
   isDelay,
   isFlag,
   isFunction,
@@ -23,7 +24,8 @@ import {
 } from '../values/schema.js';
 import { isOutput, type ToolEmission, toOutput, type ToolOutput } from '../values/tool-output.js';
 import type { ToolRun } from '../values/reply.js';
-import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
+import { type ContextKey, isContextKey, noValue } from './context-key.js';
+import type { CallOfTool, Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
 
 /** The schema of a tool that declares no input. */
 export type NoParameters = typeof noParameters;
@@ -35,6 +37,8 @@ export interface ToolDefinition<Schema, Name extends string = string> extends To
   readonly description: string;
   /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
   readonly input?: Schema | undefined;
+  /** The context keys that `run` gets. A call in which one has no value errors when it starts, not in its middle. Default: none. */
+  readonly requires?: readonly ContextKey<unknown>[] | undefined;
   /**
    * Runs the tool. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; the emitted values of the
    * latter three are progress. The output is the return value of a generator, otherwise the joined strings, otherwise the last value. Errors are reported to the model.
@@ -60,16 +64,17 @@ export const tool = <
   definition: ToolDefinition<Schema, Name>,
 ): Tool<Infer<Schema>, ToolRun<Name, Given<Schema>>> => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
-  const { name, description, input = noParameters, run, ...policy } = definition;
+  const { name, description, input = noParameters, requires = [], run, ...policy } = definition;
   const owner = `tool '${name}': 'input'`;
   const validator = validatorOf(input, owner);
   const { jsonSchema, warnings = [] } = validator;
   return {
     exclusive: false,
-    ...policy,
+    ...defined(policy),
     ...{ name, description },
     inputSchema: jsonSchema,
     ...(warnings.length > 0 && { warnings: warnings.map((it) => `${owner}: ${it}`) }),
+    ...(requires.length > 0 && { assertReady: withValues(name, requires) }),
     validation$: (value, _values, hidden) => validatedWithoutNulls$(validator, value, hidden),
     run$: (value, context) =>
       // The validator guarantees the schema's type; no type guard can express that.
@@ -77,6 +82,14 @@ export const tool = <
       made$(() => emissions(run(value as Infer<Schema>, context), context.demand)),
   };
 };
+
+/** Checks that the keys of a tool have values in a call. */
+export const withValues =
+  (name: string, keys: readonly ContextKey<unknown>[]) =>
+  ({ values }: CallOfTool): void => {
+    const missing = keys.find((key) => key.from(values) === undefined);
+    if (missing !== undefined) throw noValue(missing, `The tool '${name}': `);
+  };
 
 /** Any Unicode except line breaks, control and bidirectional characters. */
 const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
@@ -91,6 +104,10 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
     'a string for the model',
   ],
   input: [(value) => value !== null, 'a schema'],
+  requires: [
+    (value) => Array.isArray(value) && value.every(isContextKey),
+    'a list of context keys',
+  ],
   run: isFunction,
   exclusive: isFlag,
   timeoutMs: isDelay,

@@ -1,7 +1,7 @@
 import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { ToolChoice, ToolDeclaration } from '../models/model.js';
-import type { LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
+import type { CallOfTool, LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
 
 /** An immutable set of tools with unique names. */
 export interface Toolkit {
@@ -78,11 +78,21 @@ const repeatIn = (names: readonly string[]): string | undefined => {
   return names.find((name) => seen.size === seen.add(name).size);
 };
 
+/** Throws a `config` error if a call lacks what one of its tools needs, even an inactive one. */
+export const assertReady = ({ entries }: Toolkit, call: CallOfTool): void => {
+  for (const entry of entries) {
+    for (const tool of isToolGroup(entry) ? entry.tools : [entry]) tool.assertReady?.(call);
+  }
+};
+
 /** Rejects a `toolChoice` of a tool that the model does not have. */
 export const refuseUnknownChoice = (
   toolChoice: ToolChoice | undefined,
   { names }: Toolkit,
 ): void => {
+  if (toolChoice === 'required' && names.length === 0) {
+    throw misuse("'toolChoice' is 'required', but the call has no tools.");
+  }
   if (typeof toolChoice !== 'object' || names.includes(toolChoice.name)) return;
   throw misuse(
     `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,

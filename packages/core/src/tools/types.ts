@@ -1,5 +1,5 @@
 import type { Observable, SchedulerLike } from 'rxjs';
-import type { CallLabels, AnyRun } from '../values/reply.js';
+import type { AnyRun, CallInfo, CallLabels } from '../values/reply.js';
 import type { Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
 import type { VendorOptions } from '../models/model.js';
@@ -75,6 +75,8 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
   readonly deciders?: readonly Decider[];
   /** Parts of the schema that are not checked, and why. */
   readonly warnings?: readonly string[];
+  /** Throws a `config` error if a call lacks what the tool needs. Called when a call with the tool starts. */
+  readonly assertReady?: ((call: CallOfTool) => void) | undefined;
   /** Validates the model's arguments: emits one result and completes. Cold. `hidden` overrides the model's values. */
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
   /** The type of a valid input. Never set: it exists for inference only. */
@@ -83,6 +85,14 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
   readonly runs?: Run;
   /** Runs on a valid input. Cold. An error becomes a tool result for the model. */
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
+}
+
+/** What a tool can check of a call that starts. */
+export interface CallOfTool {
+  readonly info: CallInfo;
+  readonly local: Locals;
+  readonly layers: readonly object[];
+  readonly values: ContextValues;
 }
 
 /** Decides on a tool call with valid arguments before it runs: accepts, edits or refuses it. */

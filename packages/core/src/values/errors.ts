@@ -114,6 +114,9 @@ export const isMillraceError = (value: unknown): value is MillraceError => {
   }
 };
 
+export const isConfigError = (error: unknown): error is MillraceError =>
+  isMillraceError(error) && error.code === 'config';
+
 /** The error for a misuse of the API, with the fix in its message. It is thrown synchronously. */
 export const misuse = (message: string): MillraceError => new MillraceError('config', message);
 

@@ -84,7 +84,7 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
   if (!exportsJsonSchema(schema)) {
     const { vendor } = schema['~standard'];
     throw misuse(
-      `${owner}: this ${vendor} schema cannot export JSON Schema. ${vendor === 'zod' ? 'Update zod to 4.2 or later.' : 'Wrap it so that it can (for valibot: toStandardJsonSchema(schema)).'}`,
+      `${owner}: this ${vendor} schema cannot export JSON Schema. ${exportHint(schema)}`,
     );
   }
   const { validate } = schema['~standard'];
@@ -106,6 +106,16 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
       return 'then' in result ? from(result).pipe(map(verdict)) : of(verdict(result));
     },
   };
+};
+
+const exportHint = (schema: StandardSchemaV1): string => {
+  if (schema['~standard'].vendor !== 'zod') {
+    return 'Wrap it so that it can (for valibot: toStandardJsonSchema(schema)).';
+  }
+  // Schemas of zod/mini have no methods to build others with.
+  return '_zod' in schema && !('optional' in schema)
+    ? "It is one of zod/mini: import { z } from 'zod', or pass jsonSchema(z.toJSONSchema(schema)) of '@millrace/core/schema'."
+    : 'Update zod to 4.2 or later.';
 };
 
 const exportedJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {

@@ -9,6 +9,7 @@ import {
   preset,
   requireApproval,
   tool,
+  toolGroup,
   toolOutput,
   toolResults,
 } from '@millrace/core';
@@ -169,7 +170,8 @@ describe('T13: a tool that is approved later', () => {
           }),
         ],
       });
-    const small = await make(5).call('Pay.');
+    const other = { ...process, memory: inProcessMemory() };
+    const small = await sessionOf(other, make(5)).call('Pay.');
     expect(small.text).toContain('Paid 1.');
     expect(seen).toEqual([[{ to: 'me', crowns: 5 }, ['agent']]]);
     const [asked] = await suspended(process, () => make(50));
@@ -314,14 +316,71 @@ describe('T13: a tool that is approved later', () => {
     expect(process.paid).toEqual([{ ...order, crowns: 22 }]);
   });
 
-  it('says what it needs, and runs nothing without it', async () => {
+  it('I23: a call without what it needs errors when it starts, and names what is missing', async () => {
     const process = begin();
     const { driver, memory, paid } = process;
-    const plain = sessions(clerk(process).with(journal(createCallStore(driver))), { memory });
-    expect((await plain.open('s').call('Pay.')).text).toContain('suspendBelow');
-    expect((await clerk(process).call('Pay.')).text).toContain('suspendBelow');
+    const model = scriptedModel();
+    const agent = createAgent({ name: 'clerk', model, tools: [approveLater(payer(process))] });
+    const layer = journal(createCallStore(driver));
+    const inSession = (own: Agent) => sessions(own, { memory }).open('s').call('Pay.');
+    const lacks: readonly (readonly [Promise<unknown>, RegExp])[] = [
+      [agent.call('Pay.'), /'pay' needs a session: .* and journal\(store\) and suspendBelow\./],
+      [inSession(agent), /'pay' needs journal\(store\) and suspendBelow\./],
+      [inSession(agent.with(layer)), /'pay' needs suspendBelow\./],
+      [agent.with(layer, suspendBelow).call('Pay.'), /'pay' needs a session: sessions\(agent\)/],
+      [
+        // Also if the group of the tool is not active.
+        createAgent({
+          model,
+          tools: [
+            toolGroup({
+              name: 'money',
+              description: 'Pays.',
+              tools: [approveLater(payer(process))],
+            }),
+          ],
+        }).call('Pay.'),
+        /'pay' needs/,
+      ],
+    ];
+    for (const [call, message] of lacks) {
+      await expect(call).rejects.toMatchObject({
+        code: 'config',
+        message: expect.stringMatching(message),
+      });
+    }
+    expect(model.requests).toEqual([]);
     expect(paid).toEqual([]);
     expect(() => approveLater('pay' as never)).toThrow('approveLater() takes a tool.');
+  });
+
+  it('I23: is not asked about where a call between has a memory of its own', async () => {
+    const process = begin();
+    const between = tool({
+      name: 'ask',
+      description: 'Asks the clerk.',
+      callsAgents: true,
+      run: (_, parent) =>
+        sessions(clerk(process), { memory: process.memory }).open('own').call$('Pay.', { parent }),
+    });
+    const lead = createAgent({ name: 'lead', model: always([toolCall('ask')]), tools: [between] });
+    await expect(sessionOf(process, lead).call('Pay.')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("the agent 'clerk' has a memory of its own"),
+    });
+  });
+
+  it('I23: an async predicate is an error: it would ask always', async () => {
+    const process = begin();
+    const when = (() => Promise.resolve(false)) as never;
+    const agent = createAgent({
+      model: always([toolCall('pay', order)]),
+      tools: [approveLater(payer(process), { when })],
+    });
+    await expect(sessionOf(process, agent).call('Pay.')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("'when' must return true or false"),
+    });
   });
 
   it('stops in the same tick when its consumer unsubscribes', async () => {

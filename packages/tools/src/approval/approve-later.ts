@@ -17,6 +17,7 @@ import {
   type ToolCallBlock,
   toolOutput,
 } from '@millrace/core';
+import { assertSuspendsBelow } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
 import {
   canonicalJson,
@@ -41,7 +42,7 @@ export interface ApproveLaterOptions<Given = unknown> {
  * `{ approved, reason }`; anything else denies, and the model reads the reason. The approvers of the tool decide before the person is
  * asked, and if its input changes afterwards, the person is asked again. Only the program may bring the decision: chat
  * servers refuse one of their clients. It needs a session, `journal()` and
- * `suspendBelow`, otherwise the tool is not run. Tools that take `extras` are refused with `config`.
+ * `suspendBelow`; a call without them errors with `config` when it starts. Tools that take `extras` are refused with `config`.
  *
  * @example
  * ```ts
@@ -93,14 +94,23 @@ export const approveLater = <Run extends AnyRun>(
             ? of(refused(`Invalid arguments:\n${problems.map((it) => `- ${it}`).join('\n')}`))
             : defer(() => {
                 const text = JSON.stringify(input);
-                const isFree = !when(input, parent) && { model: script(ask.name, name, name) };
+                const isFree = !checkedFlag(when(input, parent), name) && {
+                  model: script(ask.name, name, name),
+                };
                 return agent.call$(text, { parent, ...isFree });
               }).pipe(map(outputOf)),
         ),
       ),
   });
   const { runs: _, ...asTool } = asking;
-  return { ...asTool, deciders: (guarded.deciders ?? []).map((it) => decidingFor(guarded, it)) };
+  return {
+    ...asTool,
+    assertReady: (call) => {
+      guarded.assertReady?.(call);
+      assertSuspendsBelow(call, `approveLater() of the tool '${name}'`);
+    },
+    deciders: (guarded.deciders ?? []).map((it) => decidingFor(guarded, it)),
+  };
 };
 
 type Decider = NonNullable<Tool['deciders']>[number];
@@ -205,14 +215,19 @@ const answerTo = (
 
 const outputOf = ({ content, reason }: Reply): ToolOutput => {
   if (reason === 'suspended') {
-    return refused(
-      'Not run: it cannot be approved here. approveLater() needs a session, journal() and suspendBelow.',
-    );
+    // A tool that was added to a running call.
+    throw misuse('approveLater() needs a session, journal(store) and suspendBelow.');
   }
   const blocks = content.filter(
     (block) => block.type !== 'thinking' && block.type !== 'tool_call' && block.type !== 'vendor',
   );
   return toolOutput({ content: blocks, isError: reason !== 'toolFinal' });
+};
+
+/** An async function would ask always. */
+const checkedFlag = (given: unknown, name: string): boolean => {
+  if (typeof given === 'boolean') return given;
+  throw misuse(`approveLater() of the tool '${name}': 'when' must return true or false.`);
 };
 
 const refused = (content: string): ToolOutput => toolOutput({ content, isError: true });

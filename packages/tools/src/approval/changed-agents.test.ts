@@ -23,7 +23,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
 import { agentTool, asAgent, handoff } from '@millrace/core/teams';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { concatMap, defer, lastValueFrom, map, type Observable, Subject, toArray } from 'rxjs';
+import { concatMap, defer, map, type Observable, Subject } from 'rxjs';
 import { approveLater } from './index.js';
 
 interface Process {
@@ -248,7 +248,7 @@ describe('T13: a decision that nothing takes', () => {
     }
   });
 
-  it('is not asked for below a tool that cannot run again, and a warning names it', async () => {
+  it('I23: is not asked for below a tool that cannot run again: the call errors, and names it', async () => {
     const process = begin();
     const clerk = () => using('clerk', [approveLater(doing(process, 'pay'))], ['pay']);
     const calling = (more: object) =>
@@ -259,14 +259,10 @@ describe('T13: a decision that nothing takes', () => {
         run: (_, parent) => clerk().call$('Do it.', { parent }),
       });
     const ask = (more: object) => sessionOf(process, using('lead', [calling(more)], ['calls']));
-    const events = await lastValueFrom(ask({}).stream$('Do it.').pipe(toArray()));
-    expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer' } });
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        type: 'warning',
-        message: expect.stringMatching(/'calls'.*'callsAgents: true'/u),
-      }),
-    );
+    await expect(ask({}).call('Do it.')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringMatching(/'calls'.*'callsAgents: true'/u),
+    });
     const marked = { ...process, memory: inProcessMemory() };
     const session = () =>
       sessionOf(marked, using('lead', [calling({ callsAgents: true })], ['calls']));

@@ -126,7 +126,7 @@ describe('T23: codeActing', () => {
     expect(model.requests[0]?.tools ?? []).toEqual([]);
   });
 
-  it('warns with the command that installs the sandbox, which the model does not see', async () => {
+  it('I23: fails the call without its sandbox, with the command that installs it', async () => {
     const plainOn = Reflect.get(Worker.prototype, 'on');
     const on = jest.spyOn(Worker.prototype, 'on').mockImplementation(function (
       this: Worker,
@@ -137,15 +137,11 @@ describe('T23: codeActing', () => {
       queueMicrotask(() => listener({ type: 'notInstalled' }));
       return this;
     });
-    const { events, text: shown } = await run('1');
+    await expect(run('1')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringMatching(/codeActing\(\) .*: npm install quickjs-emscripten-core@/),
+    });
     on.mockRestore();
-    const warnings = events.filter((event) => event.type === 'warning');
-    expect(warnings).toMatchObject([
-      {
-        message: expect.stringMatching(/^codeActing\(\) .*: npm install quickjs-emscripten-core@/),
-      },
-    ]);
-    expect(shown).not.toContain('npm');
   });
 
   it('parses results that are JSON, unless they may be meant as text', async () => {

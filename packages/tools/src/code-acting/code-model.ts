@@ -29,18 +29,13 @@ export const codeModel = (
   { name, toolCallId, timeoutMs, rounds, answer }: CodeModelOptions,
 ): Model => ({
   name,
-  stream$: (_request, { scheduler, report }) =>
+  stream$: (_request, { scheduler }) =>
     defer(() => {
       const answered = rounds();
       return merge(message$, tooSlow$(timeoutMs, scheduler)).pipe(
         scan(advance, { logged: '', message: { type: 'log', text: '' } }),
         tap(({ message }) => {
-          if (message.type === 'notInstalled') {
-            const missing = notInstalled('codeActing()');
-            // The model reads the error without the command.
-            report({ type: 'warning', message: missing.message });
-            throw missing;
-          }
+          if (message.type === 'notInstalled') throw notInstalled('codeActing()');
           if (message.type !== 'calls') return;
           const results = answered[message.round];
           if (results !== undefined) answer(resultsOf(message, results, toolCallId));
