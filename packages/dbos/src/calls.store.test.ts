@@ -10,7 +10,8 @@ import {
   startEngines,
   until,
 } from './engine.test-support.js';
-import { type DbosEngine, openDbos } from './open-dbos.js';
+import type { DbosEngine } from './engine.js';
+import { openDbos } from './open-dbos.js';
 import type { StartOptions } from './order.js';
 
 let engines: Engines;

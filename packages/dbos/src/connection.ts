@@ -16,6 +16,8 @@ import { closed } from './errors.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
+export const idsIn = (rows: readonly Row[]): readonly string[] => rows.map(({ id }) => String(id));
+
 export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
 export interface ConnectionOptions {
@@ -82,30 +84,9 @@ export const openConnection = ({
     await client();
     return (await pool.query<Row>(text, [...values])).rows;
   };
-  const inTransaction = async <T>(
-    work: (run: Run, connection: pg.PoolClient) => Promise<T>,
-  ): Promise<T> => {
+  const inTransaction: Connection['inTransaction'] = async (work) => {
     await client();
-    const connection = await pool.connect();
-    // The statement in progress rejects as well; without a listener, the process would end.
-    connection.on('error', ignore);
-    const run: Run = async (text, values = []) =>
-      (await connection.query<Row>(text, [...values])).rows;
-    try {
-      await run('begin');
-      const result = await work(run, connection);
-      await run('commit');
-      connection.release();
-      return result;
-    } catch (error) {
-      await run('rollback').then(
-        () => connection.release(),
-        () => connection.release(true),
-      );
-      throw error;
-    } finally {
-      connection.off('error', ignore);
-    }
+    return transaction(pool, work);
   };
   const open = async (): Promise<DBOSClient> => {
     await migrate(pool, url, schema);
@@ -139,6 +120,32 @@ export const openConnection = ({
       return closing;
     },
   };
+};
+
+const transaction = async <T>(
+  pool: pg.Pool,
+  work: (run: Run, connection: pg.PoolClient) => Promise<T>,
+): Promise<T> => {
+  const connection = await pool.connect();
+  // The statement in progress rejects as well; without a listener, the process would end.
+  connection.on('error', ignore);
+  const run: Run = async (text, values = []) =>
+    (await connection.query<Row>(text, [...values])).rows;
+  try {
+    await run('begin');
+    const result = await work(run, connection);
+    await run('commit');
+    connection.release();
+    return result;
+  } catch (error) {
+    await run('rollback').then(
+      () => connection.release(),
+      () => connection.release(true),
+    );
+    throw error;
+  } finally {
+    connection.off('error', ignore);
+  }
 };
 
 /**

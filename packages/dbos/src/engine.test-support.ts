@@ -24,7 +24,8 @@ import {
   timer,
 } from 'rxjs';
 import { awaitDecision } from './messages.js';
-import { type DbosEngine, type DbosOptions, openDbos } from './open-dbos.js';
+import type { DbosEngine, DbosOptions } from './engine.js';
+import { openDbos } from './open-dbos.js';
 
 /** Opens engines on a server of its own, on one pair of schemas unless told otherwise. */
 export interface Engines {

@@ -161,3 +161,14 @@ export const nextCallId = (callId: string): string => {
   const [, base = callId, part = '1'] = /^(.*)~(\d{1,9})$/s.exec(callId) ?? [];
   return `${base}~${Number(part) + 1}`;
 };
+
+export interface StartTime {
+  readonly delayMs?: number | undefined;
+  readonly version?: string | undefined;
+}
+
+/** Versions of DBOS are unique over all names. Workers without a version share one. */
+export const versionOf = (name: string, version = ''): string => `${name}/${version}`;
+
+/** The queue of an agent. */
+export const queueOf = (name: string, agent: string): string => `${name}/${agent}`;

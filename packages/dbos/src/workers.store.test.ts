@@ -7,7 +7,7 @@ import type { AgentEvent } from '@millrace/core';
 import pg from 'pg';
 import { filter, firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
 import { done, type Engines, over, replyText, startEngines, until } from './engine.test-support.js';
-import type { WorkNotice } from './work.js';
+import type { WorkNotice } from './worked-agents.js';
 
 let engines: Engines;
 let admin: pg.Client;
