@@ -208,9 +208,27 @@ interface Running {
 const agentObject = (
   agent: Agent,
   durable: Journal<CallStore>,
-  { store, callOptions, objectOptions }: RestateAgentsOptions,
-): VirtualObjectDefinition<string, AgentHandlers> => {
-  const call: AgentHandlers['call'] = async (context, body) => {
+  options: RestateAgentsOptions,
+): VirtualObjectDefinition<string, AgentHandlers> =>
+  object({
+    name: agent.name,
+    handlers: {
+      call: handlers.object.exclusive(callOf(agent, durable, options)),
+      interrupt: handlers.object.shared(interrupt),
+      steer: handlers.object.shared(steerOf(options.store)),
+      decide: handlers.object.shared(decide),
+    },
+    // A model or a tool may work for longer than the minute after which the server stops to send messages.
+    options: { inactivityTimeout: { days: 1 }, ...options.objectOptions },
+  });
+
+const callOf =
+  (
+    agent: Agent,
+    durable: Journal<CallStore>,
+    { store, callOptions }: RestateAgentsOptions,
+  ): AgentHandlers['call'] =>
+  async (context, body) => {
     const { key } = context;
     const { id: invocationId, headers, attemptCompletedSignal } = context.request();
     const defaultId = store.sessions === undefined ? key : invocationId;
@@ -255,18 +273,22 @@ const agentObject = (
       throw error;
     }
   };
-  const interrupt: AgentHandlers['interrupt'] = async (context, body) => {
-    const given = checked(() => {
-      checkOptions('interrupt()', body, { callId: isId, message: isText }, ['callId']);
-      return body;
-    });
-    const { callId, message } = given;
-    return send(context, { type: 'interrupt', ...(message !== undefined && { message }) }, callId);
-  };
-  const steer: AgentHandlers['steer'] = async (context, body) => {
+
+const interrupt: AgentHandlers['interrupt'] = async (context, body) => {
+  const given = checked(() => {
+    checkOptions('interrupt()', body, { callId: isId, message: isText }, ['callId']);
+    return body;
+  });
+  const { callId, message } = given;
+  return send(context, { type: 'interrupt', ...(message !== undefined && { message }) }, callId);
+};
+
+const steerOf =
+  ({ sessions }: AgentStore): AgentHandlers['steer'] =>
+  async (context, body) => {
     const { callId, input } = checked(() => {
       checkOptions('steer()', body, { callId: isId, input: isId }, ['callId', 'input']);
-      if (store.sessions !== undefined) return body;
+      if (sessions !== undefined) return body;
       throw new MillraceError(
         'config',
         "Only calls of sessions can be steered. Pass a store with 'sessions' to restateAgents().",
@@ -274,25 +296,14 @@ const agentObject = (
     });
     return send(context, { type: 'steer', input }, callId);
   };
-  const decide: AgentHandlers['decide'] = async (context, body) => {
-    const { callId, toolCallId, asked, verdict } = checked(() => {
-      const needed = { callId: isId, toolCallId: isId, verdict: isVerdict };
-      checkOptions('decide()', body, { ...needed, asked: isObject }, Object.keys(needed));
-      return body;
-    });
-    return send(context, { type: 'decide', callId, toolCallId, ...(asked && { asked }), verdict });
-  };
-  return object({
-    name: agent.name,
-    handlers: {
-      call: handlers.object.exclusive(call),
-      interrupt: handlers.object.shared(interrupt),
-      steer: handlers.object.shared(steer),
-      decide: handlers.object.shared(decide),
-    },
-    // A model or a tool may work for longer than the minute after which the server stops to send messages.
-    options: { inactivityTimeout: { days: 1 }, ...objectOptions },
+
+const decide: AgentHandlers['decide'] = async (context, body) => {
+  const { callId, toolCallId, asked, verdict } = checked(() => {
+    const needed = { callId: isId, toolCallId: isId, verdict: isVerdict };
+    checkOptions('decide()', body, { ...needed, asked: isObject }, Object.keys(needed));
+    return body;
   });
+  return send(context, { type: 'decide', callId, toolCallId, ...(asked && { asked }), verdict });
 };
 
 const messageSignal = 'millrace.message';

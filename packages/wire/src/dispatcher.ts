@@ -1,6 +1,6 @@
 import { isRecord } from '@millrace/core/values';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
-import type { Receiver, Transfer, WireRequest } from './exchange.js';
+import type { Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
 import { memoizeByObject, memoizeLast } from './memoize.js';
 
 /** The part of an undici dispatcher that Node's `fetch` uses. */
@@ -112,43 +112,18 @@ const addressOf = memoizeLast((url) => {
  */
 const dispatcherTransfer = (
   dispatcher: Dispatcher,
-  { url, headers, body }: WireRequest,
+  { url, headers, body: content }: WireRequest,
   receiver: Receiver,
 ): Transfer => {
-  // undici calls back in the context in which the connection was opened.
-  const scope = new (process.getBuiltinModule('node:async_hooks').AsyncResource)('MillraceRequest');
-  const consumer: Consumer = {
-    bytes: (bytes) => scope.runInAsyncScope(() => receiver.bytes(bytes)),
-    end: () => {
-      scope.runInAsyncScope(() => receiver.end());
-      // Data after the end of the compressed data would be read without limit.
-      if (!isComplete) transfer.abort();
-    },
-    fail: (cause) => {
-      if (isAborted) return;
-      decompressor?.destroy();
-      // As with `fetch`, whose errors others have learned to read.
-      const error = new TypeError(hasHead ? 'terminated' : 'fetch failed', { cause });
-      scope.runInAsyncScope(() => receiver.fail(error));
-    },
-    drained: () => release(),
-  };
-  let decompressor: Decompressor | undefined;
   let isAborted = false;
-  let isComplete = false;
-  let hasHead = false;
   let stop: ((reason: Error) => void) | undefined;
-  let proceed: (() => void) | undefined;
-  /** Bytes that arrived for a consumer that wanted none, since the last pause. */
-  let waiting = 0;
-  let isHeld = false;
-  const release = (): void => {
-    if (!isHeld) return;
-    // Proceeding may hold it again.
-    isHeld = false;
-    proceed?.();
+  const pause = createPause();
+  const abort = (): void => {
+    isAborted = true;
+    body.destroy();
+    stop?.(aborted);
   };
-
+  const body = createBody(inContext(receiver), pause.release, abort);
   const handler = {
     onConnect: (abort: (reason: Error) => void): void => {
       if (isAborted) abort(aborted);
@@ -157,45 +132,108 @@ const dispatcherTransfer = (
     onHeaders: (status: number, raw: readonly RawHeader[], resume: () => void): boolean => {
       // An interim response precedes the real one.
       if (status < 200 || isAborted) return true;
-      const head = { status, headers: { get: (name: string) => rawHeader(raw, name) } };
-      proceed = resume;
-      hasHead = true;
-      decompressor = decompressorFor(head.headers.get('content-encoding'), consumer);
-      scope.runInAsyncScope(() => receiver.head(head));
+      pause.endsWith(resume);
+      body.begin({ status, headers: { get: (name: string) => rawHeader(raw, name) } });
       return true;
     },
-    onData: (bytes: Uint8Array): boolean => {
-      if (isAborted || (decompressor?.write ?? consumer.bytes)(bytes)) return true;
-      waiting += bytes.length;
+    onData: (bytes: Uint8Array): boolean =>
+      isAborted || body.write(bytes) || pause.canWait(bytes.length),
+    onComplete: body.end,
+    onError: body.fail,
+    onUpgrade: (): void => body.fail(new Error('The server changed the protocol.')),
+  };
+  return {
+    start: () => {
+      try {
+        const target = { method: 'POST', ...addressOf(url), headers: allHeaders(headers) };
+        dispatcher.dispatch({ ...target, body: content, ...limitsOf(dispatcher) }, handler);
+      } catch (thrown) {
+        body.fail(thrown);
+      }
+    },
+    resume: body.resume,
+    abort,
+  };
+};
+
+/** A receiver in the context of the request: undici calls back in that in which the connection was opened. */
+const inContext = (receiver: Receiver): Receiver => {
+  const scope = new (process.getBuiltinModule('node:async_hooks').AsyncResource)('MillraceRequest');
+  return {
+    head: (head) => scope.runInAsyncScope(() => receiver.head(head)),
+    bytes: (bytes) => scope.runInAsyncScope(() => receiver.bytes(bytes)),
+    end: () => scope.runInAsyncScope(() => receiver.end()),
+    fail: (error) => scope.runInAsyncScope(() => receiver.fail(error)),
+  };
+};
+
+/** Passes a response to its receiver, decompressed. */
+const createBody = (receiver: Receiver, release: () => void, abort: () => void) => {
+  let decompressor: Decompressor | undefined;
+  let hasHead = false;
+  let isComplete = false;
+  let isDestroyed = false;
+  const consumer: Consumer = {
+    bytes: (bytes) => receiver.bytes(bytes),
+    end: () => {
+      receiver.end();
+      // Data after the end of the compressed data would be read without limit.
+      if (!isComplete) abort();
+    },
+    fail: (cause) => {
+      if (isDestroyed) return;
+      decompressor?.destroy();
+      // As with `fetch`, whose errors others have learned to read.
+      receiver.fail(new TypeError(hasHead ? 'terminated' : 'fetch failed', { cause }));
+    },
+    drained: release,
+  };
+  return {
+    begin: (head: ResponseHead): void => {
+      hasHead = true;
+      decompressor = decompressorFor(head.headers.get('content-encoding'), consumer);
+      receiver.head(head);
+    },
+    /** Returns whether it takes more now. */
+    write: (bytes: Uint8Array): boolean => (decompressor?.write ?? consumer.bytes)(bytes),
+    end: (): void => {
+      isComplete = true;
+      if (!isDestroyed) (decompressor?.end ?? consumer.end)();
+    },
+    fail: consumer.fail,
+    resume: (): void => (decompressor?.resume ?? release)(),
+    destroy: (): void => {
+      isDestroyed = true;
+      decompressor?.destroy();
+    },
+  };
+};
+
+/** Lets bytes arrive that their consumer does not want yet, and then pauses the connection. */
+const createPause = () => {
+  let proceed: (() => void) | undefined;
+  /** Since the last pause. */
+  let waiting = 0;
+  let isHeld = false;
+  return {
+    endsWith: (resume: () => void): void => {
+      proceed = resume;
+    },
+    /** Returns whether more may arrive. */
+    canWait: (bytes: number): boolean => {
+      waiting += bytes;
       if (waiting < readSize) return true;
       waiting = 0;
       isHeld = true;
       return false;
     },
-    onComplete: (): void => {
-      isComplete = true;
-      if (!isAborted) (decompressor?.end ?? consumer.end)();
-    },
-    onError: consumer.fail,
-    onUpgrade: (): void => consumer.fail(new Error('The server changed the protocol.')),
-  };
-  const transfer: Transfer = {
-    start: () => {
-      try {
-        const request = { method: 'POST', ...addressOf(url), headers: allHeaders(headers), body };
-        dispatcher.dispatch({ ...request, ...limitsOf(dispatcher) }, handler);
-      } catch (thrown) {
-        consumer.fail(thrown);
-      }
-    },
-    resume: () => (decompressor?.resume ?? release)(),
-    abort: () => {
-      isAborted = true;
-      decompressor?.destroy();
-      stop?.(aborted);
+    release: (): void => {
+      if (!isHeld) return;
+      // Proceeding may hold it again.
+      isHeld = false;
+      proceed?.();
     },
   };
-  return transfer;
 };
 
 /**

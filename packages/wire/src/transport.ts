@@ -15,7 +15,7 @@ export const createTransfer = (
 
 const fetchTransfer = (
   fetch: typeof globalThis.fetch,
-  { url, headers, body }: WireRequest,
+  request: WireRequest,
   receiver: Receiver,
 ): Transfer => {
   const controller = new AbortController();
@@ -63,16 +63,8 @@ const fetchTransfer = (
   };
   return {
     start: () => {
-      const init: RequestInit = {
-        method: 'POST',
-        // The `fetch` of Node 20 hangs forever on corrupt compressed data.
-        headers: { 'accept-encoding': 'identity', ...headers },
-        body,
-        signal,
-        redirect: 'manual',
-      };
       Promise.resolve()
-        .then(() => fetch(url, withoutLimits(init)))
+        .then(() => fetch(request.url, initOf(request, signal)))
         .then(receive)
         .catch(fail);
     },
@@ -80,6 +72,16 @@ const fetchTransfer = (
     abort,
   };
 };
+
+const initOf = ({ headers, body }: WireRequest, signal: AbortSignal): RequestInit =>
+  withoutLimits({
+    method: 'POST',
+    // The `fetch` of Node 20 hangs forever on corrupt compressed data.
+    headers: { 'accept-encoding': 'identity', ...headers },
+    body,
+    signal,
+    redirect: 'manual',
+  });
 
 /**
  * The target of a redirect, if it is to be followed: within the origin, because the prompt goes along, and only if the
