@@ -113,12 +113,10 @@ const createForeignCalls = (vendor: string) => {
       return true;
     },
     finish: (): readonly ModelChunk[] =>
-      foreign
-        .splice(0)
-        .map(({ kind, data }) => ({
-          type: 'block',
-          block: { type: 'vendor', vendor, kind, data },
-        })),
+      foreign.splice(0).map(({ kind, data }) => ({
+        type: 'block',
+        block: { type: 'vendor', vendor, kind, data },
+      })),
   };
 };
 

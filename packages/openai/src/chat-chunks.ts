@@ -31,29 +31,15 @@ export interface ChatSource extends ReaderSource, CallSource {
  */
 export const chatReader = (source: ChatSource): Reader => {
   const { server, vendor } = source;
-  let toolCalls = createChatCalls(source);
-  let sources = createChatSources(vendor);
-  let details = createReasoningDetails(vendor);
-  let refused = false;
-  let isCalling = false;
+  let answer = beginAnswer(source);
   let lastReason = '';
-  let streamed: Streamed = { texts: [], hasCalls: false };
 
   const finishBy = (reason: string): readonly ModelChunk[] => {
-    const chunks = finishChunks(reason, { server, refused, hasCalls: isCalling });
+    const { refused, isCalling: hasCalls } = answer;
+    const chunks = finishChunks(reason, { server, refused, hasCalls });
     if (chunks.length === 0) return chunks;
     lastReason = reason;
-    return [...sources.finish(), ...toolCalls.finish(), ...chunks];
-  };
-
-  /** Discards what was streamed, because the whole message follows. */
-  const restart = (): ModelChunk => {
-    toolCalls = createChatCalls(source);
-    sources = createChatSources(vendor);
-    details = createReasoningDetails(vendor);
-    [refused, isCalling, streamed] = [false, false, { texts: [], hasCalls: false }];
-    const why = 'The server sent the whole message after its stream.';
-    return { type: 'restart', why, isSameRequest: true };
+    return [...answer.sources.finish(), ...answer.toolCalls.finish(), ...chunks];
   };
 
   const read = (data: unknown): readonly ModelChunk[] => {
@@ -62,54 +48,85 @@ export const chatReader = (source: ChatSource): Reader => {
     const chosen = fieldsOf(choice);
     const { delta, message: complete } = chosen;
     const isWhole = (delta ?? undefined) === undefined && isRecord(complete);
-    const again = isWhole ? repeated(complete, streamed) : undefined;
+    const again = isWhole ? repeated(complete, answer.streamed) : undefined;
     const message = again === 'same' ? nothing : fieldsOf(delta ?? complete);
     const failed = failedReason(chosen['error'] ?? message['error'], server);
-    const { content, tool_calls, function_call, reasoning_details, extra_content: extra } = message;
-    const thinking = reasoningOf(message);
-    const refusal = textIn(message['refusal']);
-    const calls = listIn(tool_calls).filter(isRecord);
-    const first = again === 'other' ? [restart()] : [];
-    isCalling ||= calls.length > 0 || isRecord(function_call);
-    if (!isWhole) {
-      if (typeof content === 'string' && content !== '') streamed.texts.push(content);
-      streamed.hasCalls ||= isCalling;
-    }
+    if (again === 'other') answer = beginAnswer(source);
     const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
-    const isNewRefusal = refusal !== '' && !refused;
+    const isNewRefusal = textIn(message['refusal']) !== '' && !answer.refused;
     const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
-    const chunks: ModelChunk[] = first;
-    if (reasoning_details !== undefined) details.add(listIn(reasoning_details));
-    refused ||= refusal !== '';
-    if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
-    if (content !== '') chunks.push(...contentChunks(content, vendor));
-    // Gemini signs text in a field of the message.
-    if (isRecord(extra))
-      chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
-    if (refusal !== '') chunks.push({ type: 'text', text: refusal });
-    for (const call of calls) chunks.push(...toolCalls.read(call));
-    if (isRecord(function_call)) chunks.push(callOf(function_call, source));
-    chunks.push(...sources.read(message));
-    sources.keep(event);
+    const chunks: ModelChunk[] = again === 'other' ? [restart] : [];
+    addContent(chunks, message, answer, source);
+    if (!isWhole) noteStreamed(message, answer);
+    answer.sources.keep(event);
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
     const finish = reason === '' ? [] : finishBy(reason);
     if (finish.length > 0 || isRecord(usage)) {
       chunks.push(...chatFacts(event, chosen, usage, vendor));
     }
     chunks.push(...finish);
-    return details.flush(chunks);
+    return answer.details.flush(chunks);
   };
   return {
     read: ({ data }) => read(data),
     readWhole: read,
     readError: (data) => {
       const reason = malformedReason(at(data, 'error') ?? data);
-      return reason === undefined ? [] : details.flush(finishBy(reason));
+      return reason === undefined ? [] : answer.details.flush(finishBy(reason));
     },
     readDone: () =>
-      source.finishesWithDone === true && lastReason === '' ? details.flush(finishBy('stop')) : [],
+      source.finishesWithDone === true && lastReason === ''
+        ? answer.details.flush(finishBy('stop'))
+        : [],
   };
+};
+
+/** Discards what was streamed, because the whole message follows. */
+const restart: ModelChunk = {
+  type: 'restart',
+  why: 'The server sent the whole message after its stream.',
+  isSameRequest: true,
+};
+
+/** The state of one answer. */
+const beginAnswer = (source: ChatSource) => {
+  const streamed: Streamed = { texts: [], hasCalls: false };
+  return {
+    toolCalls: createChatCalls(source),
+    sources: createChatSources(source.vendor),
+    details: createReasoningDetails(source.vendor),
+    refused: false,
+    isCalling: false,
+    streamed,
+  };
+};
+
+type Answer = ReturnType<typeof beginAnswer>;
+
+/** Adds the chunks for the content of a message or a delta. */
+const addContent = (
+  chunks: ModelChunk[],
+  message: JsonRecord,
+  answer: Answer,
+  source: ChatSource,
+): void => {
+  const { vendor } = source;
+  const { content, tool_calls, function_call, reasoning_details, extra_content: extra } = message;
+  const thinking = reasoningOf(message);
+  const refusal = textIn(message['refusal']);
+  const calls = listIn(tool_calls).filter(isRecord);
+  answer.isCalling ||= calls.length > 0 || isRecord(function_call);
+  answer.refused ||= refusal !== '';
+  if (reasoning_details !== undefined) answer.details.add(listIn(reasoning_details));
+  if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
+  if (content !== '') chunks.push(...contentChunks(content, vendor));
+  // Gemini signs text in a field of the message.
+  if (isRecord(extra)) chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
+  if (refusal !== '') chunks.push({ type: 'text', text: refusal });
+  for (const call of calls) chunks.push(...answer.toolCalls.read(call));
+  if (isRecord(function_call)) chunks.push(callOf(function_call, source));
+  chunks.push(...answer.sources.read(message));
 };
 
 /**
@@ -131,6 +148,11 @@ interface Streamed {
   readonly texts: string[];
   hasCalls: boolean;
 }
+
+const noteStreamed = ({ content }: JsonRecord, { streamed, isCalling }: Answer): void => {
+  if (typeof content === 'string' && content !== '') streamed.texts.push(content);
+  streamed.hasCalls ||= isCalling;
+};
 
 /** Whether a whole message repeats the stream before it, or differs; `undefined` if nothing precedes it. */
 const repeated = (

@@ -3,6 +3,7 @@ import type {
   FlowComponent,
   FlowComponents,
   FlowVariable,
+  LoopParams,
   SwitchCondition,
 } from '../document.js';
 import { branchesOf, onErrorOf as handlerOf } from '../branches.js';
@@ -85,54 +86,14 @@ export const nextOf = (component: FlowComponent): readonly string[] => [
 export const exitName = (id: string): string => nameFrom(id, 'exit');
 
 export const convertLoop = (conversion: Conversion): Converted => {
-  const { it, refs, note, inside, canvas, idsOf } = conversion;
+  const { it, note, inside, canvas, idsOf } = conversion;
   const { params, id } = it;
   const given = recordsIn(params['loop_variables']);
-  const variables = given.map((item): readonly [string, FlowVariable] => {
-    const type = typeFrom(textIn(item['type']));
-    const isConstant = item['input_mode'] === 'constant';
-    const value = isConstant ? ofType(type, item['value']) : undefined;
-    return [
-      nameFrom(id, textIn(item['variable'])),
-      { type, ...(value !== undefined && { default: value }) },
-    ];
-  });
-  const assign = given.flatMap((item): readonly Assignment[] =>
-    item['input_mode'] === 'variable'
-      ? [
-          {
-            variable: nameFrom(id, textIn(item['variable'])),
-            value: refs.ref(textIn(item['value']), 'loop_variables'),
-          },
-        ]
-      : [],
-  );
+  const assign = assignmentsIn(conversion, given);
   const hasExit = [...canvas.components.values()].some(
     ({ parent, kind }) => parent === it.original && kind === 'exitloop',
   );
-  const conditions = recordsIn(params['loop_termination_condition']).map((item) => {
-    const isReference = item['input_mode'] === 'variable';
-    const right = isReference
-      ? refs.ref(textIn(item['value']), 'loop_termination_condition')
-      : refs.text(asText(item['value']), 'loop_termination_condition');
-    return conditionFrom(
-      conversion,
-      textIn(item['variable']),
-      item['operator'],
-      right,
-      'loop_termination_condition',
-    );
-  });
-  const isAny = params['logical_operator'] === 'or';
-  if (hasExit && conditions.length > 1 && !isAny) {
-    note('loop_termination_condition', 'With an ExitLoop, one of its conditions is enough.');
-  }
-  const exit: SwitchCondition = {
-    value: `{{var.${exitName(id)}}}`,
-    operator: 'equals',
-    operand: 'true',
-  };
-  const all = hasExit ? [...conditions, exit] : conditions;
+  const until = endOf(conversion, hasExit);
   const count = numberOf(params['maximum_loop_count']) ?? 0;
   if (count < 1 || count > limits.rounds) {
     note('maximum_loop_count', `A loop has from 1 to ${limits.rounds} rounds.`);
@@ -141,12 +102,7 @@ export const convertLoop = (conversion: Conversion): Converted => {
     component_name: 'loop',
     params: {
       max_rounds: within(count || limits.rounds, 1, limits.rounds),
-      ...(all.length > 0 && {
-        until: {
-          conditions: all,
-          ...((isAny || hasExit) && all.length > 1 && { logic: 'or' as const }),
-        },
-      }),
+      ...(until !== undefined && { until }),
       components: withMessage(inside(), `${id}_out`, undefined),
       ...onErrorOf(conversion),
     },
@@ -156,10 +112,60 @@ export const convertLoop = (conversion: Conversion): Converted => {
     component,
     ...(assign.length > 0 && { before: { component_name: 'set', params: { assign } } }),
     variables: {
-      ...Object.fromEntries(variables),
+      ...Object.fromEntries(given.map((item) => variableOf(id, item))),
       ...(hasExit && { [exitName(id)]: { type: 'boolean' } }),
     },
   };
+};
+
+type Item = Readonly<Record<string, unknown>>;
+
+const variableOf = (id: string, item: Item): readonly [string, FlowVariable] => {
+  const type = typeFrom(textIn(item['type']));
+  const isConstant = item['input_mode'] === 'constant';
+  const value = isConstant ? ofType(type, item['value']) : undefined;
+  return [
+    nameFrom(id, textIn(item['variable'])),
+    { type, ...(value !== undefined && { default: value }) },
+  ];
+};
+
+/** Those of the variables of a loop that begin with the value of another one. */
+const assignmentsIn = (
+  { it: { id }, refs }: Conversion,
+  given: readonly Item[],
+): readonly Assignment[] =>
+  given
+    .filter((item) => item['input_mode'] === 'variable')
+    .map((item) => ({
+      variable: nameFrom(id, textIn(item['variable'])),
+      value: refs.ref(textIn(item['value']), 'loop_variables'),
+    }));
+
+/** When a loop ends, apart from its number of rounds. */
+const endOf = (conversion: Conversion, hasExit: boolean): LoopParams['until'] => {
+  const { it, refs, note } = conversion;
+  const place = 'loop_termination_condition';
+  const conditions = recordsIn(it.params[place]).map((item) => {
+    const isReference = item['input_mode'] === 'variable';
+    const right = isReference
+      ? refs.ref(textIn(item['value']), place)
+      : refs.text(asText(item['value']), place);
+    return conditionFrom(conversion, textIn(item['variable']), item['operator'], right, place);
+  });
+  const isAny = it.params['logical_operator'] === 'or';
+  if (hasExit && conditions.length > 1 && !isAny) {
+    note(place, 'With an ExitLoop, one of its conditions is enough.');
+  }
+  const exit: SwitchCondition = {
+    value: `{{var.${exitName(it.id)}}}`,
+    operator: 'equals',
+    operand: 'true',
+  };
+  const all = hasExit ? [...conditions, exit] : conditions;
+  if (all.length === 0) return undefined;
+  const isOr = (isAny || hasExit) && all.length > 1;
+  return { conditions: all, ...(isOr && { logic: 'or' }) };
 };
 
 export const convertExit = (conversion: Conversion): Converted => {

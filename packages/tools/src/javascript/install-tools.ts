@@ -1,7 +1,10 @@
 /** The state of the sandbox that a replay needs to be the same. */
-export interface Surroundings {
+export interface Surroundings extends Clock {
   /** The names of the tools. */
   readonly names: readonly string[];
+}
+
+export interface Clock {
   /** The time that `Date` shows, in milliseconds. */
   readonly now: number;
   /** The seed of `Math.random`, a 32-bit integer. */
@@ -15,14 +18,14 @@ export interface ToolAnswer {
 }
 
 /**
- * Adds `tools` to the globals of the sandbox, with an async function for each tool, and makes `Date` and `Math.random`
- * reproducible. `call` takes a name and the JSON of the input.
+ * Adds `tools` to the globals of the sandbox, with an async function for each tool. `call` takes a name and the JSON of
+ * the input.
  *
  * The sandbox evaluates the source of this function, before the code of the model, so it uses nothing from outside of itself.
  */
 export const installTools = (
   call: (name: string, input: string) => Promise<ToolAnswer>,
-  { names, now, seed }: Surroundings,
+  names: readonly string[],
 ): void => {
   const { parse, stringify } = JSON;
   const valueOf = (text: string): unknown => {
@@ -60,7 +63,10 @@ export const installTools = (
     },
   });
   Object.defineProperty(globalThis, 'tools', { value: tools });
+};
 
+/** Makes `Date` and `Math.random` reproducible. The sandbox evaluates the source of this function, too. */
+export const fixClock = ({ now, seed }: Clock): void => {
   const FixedDate = new Proxy(Date, {
     apply: (NativeDate) => new NativeDate(now).toString(),
     construct: (NativeDate, parts: unknown[], target) => {

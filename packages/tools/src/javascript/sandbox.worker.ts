@@ -7,7 +7,7 @@ import type {
   QuickJSHandle,
   QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
-import { installTools, type Surroundings } from './install-tools.js';
+import { fixClock, installTools, type Surroundings } from './install-tools.js';
 import { showValue } from './show-value.js';
 
 /** A message of the thread: any number of `log` and `calls`, then one of the others. */
@@ -196,7 +196,11 @@ const addTools = (
     fresh.push({ id: count, name, input: context.getString(inputIn) });
     return promise.handle;
   });
-  const source = `(call) => (${installTools.toString()})(call, ${JSON.stringify(surroundings)})`;
+  const { names, ...clock } = surroundings;
+  const source = `(call) => {
+    (${installTools.toString()})(call, ${JSON.stringify(names)});
+    (${fixClock.toString()})(${JSON.stringify(clock)});
+  }`;
   const install = context.unwrapResult(context.evalCode(source, 'tools.js'));
   context.unwrapResult(context.callFunction(install, context.undefined, call));
   return {
