@@ -19,7 +19,7 @@ import {
   serveHelp,
 } from './help.js';
 import { notBlank, toAnswers, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
-import { type Options, optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
+import { type Options, optionsOf, toAnswer, toAsk, toFlow, toPrint } from './to-arguments.js';
 
 /** Receives the parsed arguments. */
 export type Accept = (given: Arguments) => void;
@@ -43,14 +43,35 @@ export const describeProgram = (setUp: SetUp, accept: Accept, withCommands: bool
 };
 
 const addCommands = (program: Command, accept: Accept): Command => {
-  const add = (name: string, about: string, help: string): Command =>
+  const add: Add = (name, about, help) =>
     program
       .command(name)
       .description(about)
       .addHelpText('after', help)
       .showHelpAfterError(commandHint(name))
       .allowExcessArguments(false);
+  addWords(program, accept);
+  withAskOptions(
+    add('ask', 'ask a question, even one that starts with the name of a command', ''),
+    accept,
+  );
+  addInit(add, accept);
+  addRuns(add, accept);
+  addReplay(add, accept);
+  addResume(add, accept);
+  addFork(add, accept);
+  addMcp(add, accept);
+  addServe(add, accept);
+  addDevtools(add, accept);
+  addFlow(add, accept);
+  return program;
+};
 
+/** Adds a command to the program. */
+type Add = (name: string, about: string, help: string) => Command;
+
+/** `millrace help` and `millrace version`. */
+const addWords = (program: Command, accept: Accept): void => {
   /** A word that acts as an option on its own, and starts a question with other words. */
   const addWordOption = (word: string, act: (rest: readonly string[]) => boolean): void => {
     const command = program.command(word, { hidden: true }).helpOption(false);
@@ -68,11 +89,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
     if (rest.length === 0) program.setOptionValue('v', true);
     return rest.length === 0;
   });
-  withAskOptions(
-    add('ask', 'ask a question, even one that starts with the name of a command', ''),
-    accept,
-  );
+};
 
+const addInit = (add: Add, accept: Accept): void => {
   add('init', 'write a project with an agent, a tool and a test', '')
     .argument('[folder]', 'where to write it; options: millrace init --help')
     .helpOption(false)
@@ -82,7 +101,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
     .action((_folder: unknown, _options: unknown, { args, parent }: Command) => {
       accept({ command: 'init', color: parent?.opts<Options>().color !== false, argv: args });
     });
+};
 
+const addRuns = (add: Add, accept: Accept): void => {
   const runs = add('runs', 'list the runs, newest first, or show one of them', runsHelp)
     .argument('[id]', 'the run to show: its output, marble diagram and steps', notBlank)
     .option('--limit <number>', 'list this many (default: 20)', wholeNumber(1))
@@ -98,7 +119,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
       ...toPrint(command),
     });
   });
+};
 
+const addReplay = (add: Add, accept: Accept): void => {
   const replay = add('replay', 'play a run back', replayHelp)
     .argument('<id>', 'the run', notBlank)
     .option('--speed <number>', 'playback speed, such as 4; "max" plays without pauses', toSpeed)
@@ -109,7 +132,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
       accept({ command: 'replay', run, speed, follow: follow === true, ...toPrint(command) });
     },
   );
+};
 
+const addResume = (add: Add, accept: Accept): void => {
   const resume = add('resume', 'resume a run that stopped or failed', resumeHelp).argument(
     '<id>',
     'the run',
@@ -118,7 +143,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
   withAnswerOptions(resume).action((run: string, _options: unknown, command: Command) =>
     accept({ command: 'resume', run, ...toAnswer(command) }),
   );
+};
 
+const addFork = (add: Add, accept: Accept): void => {
   const fork = add('fork', 'start a new run from a step of another run', forkHelp)
     .argument('<id>', 'the run', notBlank)
     .option('--at <step>', 'the first step to repeat', notBlank)
@@ -137,7 +164,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
     if (at === '' && question === '') command.error(forkNeeds, { exitCode: 2 });
     accept({ command: 'fork', run, at, question, edits, ...toAnswer(command) });
   });
+};
 
+const addMcp = (add: Add, accept: Accept): void => {
   add('mcp', 'serve the tools to an MCP client, such as Claude Desktop', mcpHelp)
     .option('--agent', 'serve the agent as well, as the tool ask_millrace')
     .option('--directory <path>', 'read files in this directory (default: here)', notBlank)
@@ -161,6 +190,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
         ...{ color, model, maxIterations },
       });
     });
+};
+
+const addServe = (add: Add, accept: Accept): void => {
   const serve = add('serve', 'serve the assistant to chat clients over HTTP', serveHelp)
     .option(
       '--port <number>',
@@ -182,7 +214,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
         ...{ page: page !== false, devtools: devtools === true },
       });
     });
+};
 
+const addDevtools = (add: Add, accept: Accept): void => {
   const devtools = add('devtools', 'show runs as marble diagrams in a browser', devtoolsHelp)
     .option(
       '--port <number>',
@@ -195,7 +229,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
     const { port, color, model = '', store } = optionsOf(command);
     accept({ command: 'devtools', port, color, model, store });
   });
+};
 
+const addFlow = (add: Add, accept: Accept): void => {
   const flow = add('flow', 'run, check or draw an agent of a JSON document', flowHelp);
   const addAction = (action: FlowArguments['action'], about: string, help: string): Command =>
     flow
@@ -209,22 +245,11 @@ const addCommands = (program: Command, accept: Accept): Command => {
           .choices(['millrace', 'ragflow'])
           .default('millrace'),
       )
-      .action((file: string, ...rest: readonly unknown[]) => {
-        const command = rest.at(-1);
-        const words: unknown = rest.length > 2 ? rest[0] : [];
-        if (!(command instanceof Command)) return;
-        const {
-          from = 'millrace',
-          live,
-          answer: answers = {},
-          documents = '',
-          model = '',
-        } = optionsOf(command);
-        const question = Array.isArray(words) ? words.join(' ').trim() : '';
-        accept({
-          ...{ command: 'flow', action, file, from, question, live: live === true, answers },
-          ...{ documents, model, ...toPrint(command) },
-        });
+      .action((file: string, ...given: readonly unknown[]) => {
+        const command = given.at(-1);
+        if (command instanceof Command) {
+          accept(toFlow(action, file, given.length > 2 ? given[0] : [], command));
+        }
       });
   const withRun = (command: Command): Command =>
     command
@@ -241,7 +266,6 @@ const addCommands = (program: Command, accept: Accept): Command => {
     '--no-color',
     'print without colour',
   );
-  return program;
 };
 
 const forkNeeds =

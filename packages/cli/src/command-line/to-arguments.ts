@@ -1,5 +1,11 @@
 import type { Command } from 'commander';
-import type { AnswerArguments, AskArguments, PrintArguments, StoreArguments } from './arguments.js';
+import type {
+  AnswerArguments,
+  AskArguments,
+  FlowArguments,
+  PrintArguments,
+  StoreArguments,
+} from './arguments.js';
 
 /** The options of all commands. */
 export interface Options {
@@ -59,3 +65,18 @@ export const toAsk = (words: readonly string[], command: Command): AskArguments 
 
 const emptyQuestion =
   'error: the question is empty: write one, as in millrace "2 + 2", or omit the argument';
+
+/** `words` are the input of a flow that runs. */
+export const toFlow = (
+  action: FlowArguments['action'],
+  file: string,
+  words: unknown,
+  command: Command,
+): FlowArguments => {
+  const { from = 'millrace', live, answer, documents = '', model = '' } = optionsOf(command);
+  const question = Array.isArray(words) ? words.join(' ').trim() : '';
+  return {
+    ...{ command: 'flow', action, file, from, question, live: live === true },
+    ...{ answers: answer ?? {}, documents, model, ...toPrint(command) },
+  };
+};

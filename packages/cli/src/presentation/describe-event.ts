@@ -12,9 +12,8 @@ const resultLines = 3;
 /** Describes an event in lines without indentation; empty if it is not shown. */
 export const describeEvent = (event: AgentEvent, theme: Theme, room: number): readonly string[] => {
   const { colors, unicode } = theme;
-  const note = (text: string): readonly string[] => [
-    colors.dim(oneLine(`${unicode ? '•' : '*'} ${text}`, room, theme)),
-  ];
+  const notes = (texts: readonly string[]): readonly string[] =>
+    texts.map((text) => colors.dim(oneLine(`${unicode ? '•' : '*'} ${text}`, room, theme)));
   switch (event.type) {
     case 'preActing':
       return [toolCall(event.toolCall, theme, room)];
@@ -24,72 +23,74 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'postActing':
       return toolResult(event, theme, room);
-    case 'preSummary':
-      return note('The limit is reached: asking for an answer without tools.');
-    case 'prePlanning':
-      return note(`Planning: ${event.phase}.`);
     case 'stateChanged':
       // Approvals and the components of a flow have events of their own.
       if (event.name === 'approvals' || event.name === 'flow') return [];
       return isPlan(event.state)
-        ? planText(event.state).split('\n').flatMap(note)
-        : note(`${event.name}: ${asText(event.state)}`);
+        ? notes(planText(event.state).split('\n'))
+        : notes([`${event.name}: ${asText(event.state)}`]);
+    default: {
+      const note = noteOf(event);
+      return note === undefined ? [] : notes([note]);
+    }
+  }
+};
+
+/** The sentence about an event; undefined if there is none. */
+const noteOf = (event: AgentEvent): string | undefined => {
+  switch (event.type) {
+    case 'preSummary':
+      return 'The limit is reached: asking for an answer without tools.';
+    case 'prePlanning':
+      return `Planning: ${event.phase}.`;
     case 'messageDiscarded':
       // The user knows about the interrupt, and the reply mentions it.
       return event.why === 'interrupted'
-        ? []
-        : note(`The message above was discarded: ${event.why}`);
+        ? undefined
+        : `The message above was discarded: ${event.why}`;
     case 'vetoed':
-      return note(`${event.name} vetoed ${event.of}.`);
+      return `${event.name} vetoed ${event.of}.`;
     case 'handlerError':
-      return note(`Error ignored at ${event.of}: ${event.error.message}`);
+      return `Error ignored at ${event.of}: ${event.error.message}`;
     case 'modelWaiting':
-      return note(
-        `${event.model}: no answer for ${milliseconds(event.waitedMs)}, still ${event.on === undefined ? 'waiting' : `working on ${event.on}`}`,
-      );
+      return `${event.model}: no answer for ${milliseconds(event.waitedMs)}, still ${event.on === undefined ? 'waiting' : `working on ${event.on}`}`;
     case 'modelRetry': {
       const wait = milliseconds(event.waitMs);
-      return note(
-        `${event.model}: attempt ${event.attempt} of ${event.attempts} failed, retry in ${wait}: ${event.error.message}`,
-      );
+      return `${event.model}: attempt ${event.attempt} of ${event.attempts} failed, retry in ${wait}: ${event.error.message}`;
     }
     case 'modelFallback':
-      return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
+      return `${event.from} failed, ${event.to} takes over: ${event.error.message}`;
     case 'repaired':
-      return note(
-        event.toolCall === undefined
-          ? 'The answer or the action was repaired.'
-          : `The call of ${event.toolCall.name} was repaired.`,
-      );
+      return event.toolCall === undefined
+        ? 'The answer or the action was repaired.'
+        : `The call of ${event.toolCall.name} was repaired.`;
     case 'approvalRequested':
-      return note(`${event.toolCall.name} waits for approval.`);
+      return `${event.toolCall.name} waits for approval.`;
     case 'approvalDecided': {
       const verdict = event.approved ? 'approved' : 'not approved';
       const why = event.reason === undefined ? '' : ` ${event.reason}`;
-      return note(`${event.toolCall.name} is ${verdict}.${why}`);
+      return `${event.toolCall.name} is ${verdict}.${why}`;
     }
     case 'suspended':
-      return note(`${event.toolCall.name} is suspended: its result comes later.`);
+      return `${event.toolCall.name} is suspended: its result comes later.`;
     case 'uncertain':
-      return note(
-        `${event.toolCall.name} was running when the call stopped: ${uncertainOutcomes[event.then]}`,
-      );
+      return `${event.toolCall.name} was running when the call stopped: ${uncertainOutcomes[event.then]}`;
     case 'queued':
-      return note(`Queued: ${event.ahead} ahead.`);
+      return `Queued: ${event.ahead} ahead.`;
     case 'retrieved': {
       const sources = new Set(event.passages.map(({ source }) => source));
-      return note(`Found: ${[...sources].join(', ')}`);
+      return `Found: ${[...sources].join(', ')}`;
     }
     case 'recalled':
-      return note(`Remembers: ${event.memories.map(({ text }) => text).join('; ')}`);
+      return `Remembers: ${event.memories.map(({ text }) => text).join('; ')}`;
     case 'steered':
-      return note(`Added: ${textOf(event.message)}`);
+      return `Added: ${textOf(event.message)}`;
     case 'warning':
-      return note(event.message);
+      return event.message;
     case 'error':
-      return event.parentId === undefined ? [] : note(`${event.agent.join('/')} failed.`);
+      return event.parentId === undefined ? undefined : `${event.agent.join('/')} failed.`;
     default:
-      return [];
+      return undefined;
   }
 };
 
