@@ -49,8 +49,7 @@ type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'> & {
 };
 
 export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallLog => {
-  const entries: Entry[] = [];
-  let length = 0;
+  const entries = createEntries();
   const messages = new WeakSet<Message>();
   let lastSeq = 0;
   let depth = Infinity;
@@ -60,25 +59,13 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
     ...{ isOpen: true, isInspected: false },
     ...known,
   };
-  const push = (item: Entry['item']): void => {
-    entries.push({ at: length, item });
-    length += 1;
-  };
-  const addDelta = (event: Delta): void => {
-    const last = entries.at(-1)?.item;
-    if (last !== undefined && isRun(last) && continues(last, event)) {
-      last.ats.push(event.at);
-      last.deltas.push(event.delta);
-      length += 1;
-    } else push(runOf(event));
-  };
   return {
     id,
     get entry() {
       return entry;
     },
     get length() {
-      return length;
+      return entries.length;
     },
     get isOver() {
       return isOver;
@@ -87,8 +74,8 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       // An event reaches the agents of all calls above: several of them may be watched.
       if (event.seq <= lastSeq) return;
       lastSeq = event.seq;
-      if (isDelta(event)) addDelta(event);
-      else push(shown(withoutEarlier(event, messages)));
+      if (isDelta(event)) entries.addDelta(event);
+      else entries.push(shown(withoutEarlier(event, messages)));
       // The outermost call that is seen: its root may be of another agent.
       depth = Math.min(depth, event.agent.length);
       const isTop = event.agent.length === depth;
@@ -97,7 +84,7 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       if (isTop) isOver = event.type === 'postCall' || event.type === 'error';
     },
     mark: (mark) => {
-      push(mark);
+      entries.push(mark);
     },
     set: (change) => {
       entry = { ...entry, ...change };
@@ -107,8 +94,34 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       isOver = true;
       entry = { ...entry, status };
     },
-    slice: (from, limit) => slice(entries, from, Math.min(length, from + limit)),
-    contains: (text) => entries.some(({ item }) => contains(item, text)),
+    slice: (from, limit) => entries.slice(from, limit),
+    contains: (text) => entries.contains(text),
+  };
+};
+
+/** The items of a log. Deltas that follow each other are one entry. */
+const createEntries = () => {
+  const entries: Entry[] = [];
+  let length = 0;
+  const push = (item: Entry['item']): void => {
+    entries.push({ at: length, item });
+    length += 1;
+  };
+  return {
+    get length() {
+      return length;
+    },
+    push,
+    addDelta: (event: Delta): void => {
+      const last = entries.at(-1)?.item;
+      if (last !== undefined && isRun(last) && continues(last, event)) {
+        last.ats.push(event.at);
+        last.deltas.push(event.delta);
+        length += 1;
+      } else push(runOf(event));
+    },
+    slice: (from: number, limit: number) => slice(entries, from, Math.min(length, from + limit)),
+    contains: (text: string): boolean => entries.some(({ item }) => contains(item, text)),
   };
 };
 

@@ -9,27 +9,7 @@ export interface Clock extends SchedulerLike {
 /** Creates a clock over a scheduler. While it is not stopped, it is that scheduler, with an earlier time. */
 export const createClock = (base: SchedulerLike): Clock => {
   const waiting = new Set<Waiting>();
-  let stops = 0;
-  let stoppedAt = 0;
-  let lost = 0;
-  const now = (): number => (stops > 0 ? stoppedAt : base.now() - lost);
-  const stop = (): (() => void) => {
-    if (stops === 0) {
-      stoppedAt = now();
-      for (const each of waiting) each.pause();
-    }
-    stops += 1;
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      stops -= 1;
-      if (stops > 0) return;
-      lost = base.now() - stoppedAt;
-      // The work may stop it again, or unsubscribe other work.
-      for (const each of [...waiting]) if (stops === 0 && waiting.has(each)) each.go();
-    };
-  };
+  const { now, stop, isStopped } = createStops(base, waiting);
   const schedule: SchedulerLike['schedule'] = <T>(
     work: (this: SchedulerAction<T>, state?: T) => void,
     delay = 0,
@@ -62,13 +42,39 @@ export const createClock = (base: SchedulerLike): Clock => {
       });
       pending = own;
       waiting.add(own);
-      if (stops === 0) own.go();
+      if (!isStopped()) own.go();
     };
     action.add(drop);
     plan(state, delay);
     return action;
   };
   return { now, schedule, stop };
+};
+
+/** The time of a clock, which stands still while something stops it, and so does the work that waits. */
+const createStops = (base: SchedulerLike, waiting: ReadonlySet<Waiting>) => {
+  let stops = 0;
+  let stoppedAt = 0;
+  let lost = 0;
+  const now = (): number => (stops > 0 ? stoppedAt : base.now() - lost);
+  const stop = (): (() => void) => {
+    if (stops === 0) {
+      stoppedAt = now();
+      for (const each of waiting) each.pause();
+    }
+    stops += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      stops -= 1;
+      if (stops > 0) return;
+      lost = base.now() - stoppedAt;
+      // The work may stop it again, or unsubscribe other work.
+      for (const each of [...waiting]) if (stops === 0 && waiting.has(each)) each.go();
+    };
+  };
+  return { now, stop, isStopped: () => stops > 0 };
 };
 
 interface Waiting {

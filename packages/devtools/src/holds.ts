@@ -66,42 +66,9 @@ type Ending = Extract<Mark, { readonly mark: 'hold' }>['phase'];
 
 /** `now` is the time of this machine, not that of held calls. */
 export const createHolds = (now: () => number, onChange: () => void): Holds => {
-  const held = new Map<string, Held>();
+  const { held, list, register } = createHeld(now, onChange);
   const stepping = new Set<string>();
   let breakpoints: readonly Breakpoint[] = [];
-  let count = 0;
-  let current: readonly Hold[] = [];
-  const changed = (): void => {
-    current = Array.from(held.values(), ({ hold }) => hold);
-    onChange();
-  };
-  const register = (
-    event: HoldableEvent,
-    { now: callNow, stop, mark }: Halt,
-    to: Subscriber<HoldableEvent>,
-  ): (() => void) => {
-    count += 1;
-    const id = `hold-${count}`;
-    const { type, rootId, callId, agent } = event;
-    const since = now();
-    const go = stop();
-    const note = (phase: Ending, heldMs?: number): void => {
-      const about = { mark: 'hold', at: callNow(), callId, id, of: type, phase } as const;
-      mark(heldMs === undefined ? about : { ...about, heldMs });
-    };
-    const end = (phase: Ending): void => {
-      if (!held.delete(id)) return;
-      note(phase, now() - since);
-      go();
-      changed();
-    };
-    const hold: Hold = { id, rootId, callId, agent, since, event: shown(event, Infinity) };
-    stepping.delete(rootId);
-    held.set(id, { hold, event, to, end });
-    note('held');
-    changed();
-    return () => end('cancelled');
-  };
   const letGo = (it: Held, event: HoldableEvent): void => {
     it.end(event === it.event ? 'continued' : 'edited');
     it.to.next(event);
@@ -109,7 +76,7 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
   };
   return {
     get current() {
-      return current;
+      return list();
     },
     get breakpoints() {
       return breakpoints;
@@ -120,9 +87,10 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
     },
     wants: (event) => stepping.has(event.rootId) || breakpoints.some((it) => matches(it, event)),
     hold$: (event, halt) =>
-      new Observable((subscriber): Subscription | (() => void) =>
-        register(event, halt, subscriber),
-      ),
+      new Observable((subscriber): Subscription | (() => void) => {
+        stepping.delete(event.rootId);
+        return register(event, halt, subscriber);
+      }),
     act: (id, action) => {
       const it = held.get(id);
       if (it === undefined) throw refused(404, 'This call is no longer held.');
@@ -146,6 +114,45 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
       onChange();
     },
   };
+};
+
+/** The calls that are held. */
+const createHeld = (now: () => number, onChange: () => void) => {
+  const held = new Map<string, Held>();
+  let count = 0;
+  let current: readonly Hold[] = [];
+  const changed = (): void => {
+    current = Array.from(held.values(), ({ hold }) => hold);
+    onChange();
+  };
+  /** Holds a call, until the returned function or its `end` is called. */
+  const register = (
+    event: HoldableEvent,
+    { now: callNow, stop, mark }: Halt,
+    to: Subscriber<HoldableEvent>,
+  ): (() => void) => {
+    count += 1;
+    const id = `hold-${count}`;
+    const { type, rootId, callId, agent } = event;
+    const since = now();
+    const go = stop();
+    const note = (phase: Ending, heldMs?: number): void => {
+      const about = { mark: 'hold', at: callNow(), callId, id, of: type, phase } as const;
+      mark(heldMs === undefined ? about : { ...about, heldMs });
+    };
+    const end = (phase: Ending): void => {
+      if (!held.delete(id)) return;
+      note(phase, now() - since);
+      go();
+      changed();
+    };
+    const hold: Hold = { id, rootId, callId, agent, since, event: shown(event, Infinity) };
+    held.set(id, { hold, event, to, end });
+    note('held');
+    changed();
+    return () => end('cancelled');
+  };
+  return { held, list: () => current, register };
 };
 
 const matches = ({ type, text = '' }: Breakpoint, event: HoldableEvent): boolean =>

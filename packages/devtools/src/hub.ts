@@ -40,7 +40,6 @@ export interface Hub {
   page$(hello: FeedLine, demand: Demand): Observable<readonly FeedLine[]>;
 }
 
-/** Up to 60 batches a second. */
 const batchMs = 16;
 
 /** Events, marks and deltas of a batch. */
@@ -49,7 +48,7 @@ const mostItems = 2_000;
 export const createHub = (scheduler: SchedulerLike): Hub => {
   const logs = new Map<string, CallLog>();
   const notes: FeedLine[] = [];
-  const open = new Set<ReturnType<typeof createPage>>();
+  const open = new Set<Page>();
   const pages$ = new BehaviorSubject(0);
   const changes$ = new Subject<void>();
   const changed = (): void => {
@@ -97,15 +96,9 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
     page$: (hello, demand) =>
       defer(() => {
         const page = createPage({ logs, notes, holds }, hello);
-        const batch$ = defer(() => (demand.isOpen ? of(page.batch()) : EMPTY));
         open.add(page);
         pages$.next(open.size);
-        return merge(changes$, demand.open$).pipe(
-          startWith(undefined),
-          throttleTime(batchMs, scheduler, { leading: true, trailing: true }),
-          concatMap(() => batch$.pipe(expand(({ isMore }) => (isMore ? batch$ : EMPTY)))),
-          map(({ lines }) => lines),
-          filter((lines) => lines.length > 0),
+        return batches$(page, changes$, demand, scheduler).pipe(
           finalize(() => {
             open.delete(page);
             pages$.next(open.size);
@@ -113,6 +106,23 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
         );
       }),
   };
+};
+
+/** What a page has not seen, up to 60 times a second, while its demand is open. */
+const batches$ = (
+  page: Page,
+  changes$: Observable<void>,
+  demand: Demand,
+  scheduler: SchedulerLike,
+): Observable<readonly FeedLine[]> => {
+  const batch$ = defer(() => (demand.isOpen ? of(page.batch()) : EMPTY));
+  return merge(changes$, demand.open$).pipe(
+    startWith(undefined),
+    throttleTime(batchMs, scheduler, { leading: true, trailing: true }),
+    concatMap(() => batch$.pipe(expand(({ isMore }) => (isMore ? batch$ : EMPTY)))),
+    map(({ lines }) => lines),
+    filter((lines) => lines.length > 0),
+  );
 };
 
 const showHeld = (log: CallLog, holds: Holds['current']): void => {
@@ -128,14 +138,14 @@ interface Shown {
   readonly holds: Holds;
 }
 
+type Page = ReturnType<typeof createPage>;
+
 /** The progress of one page. The logs are its queue, so a slow page needs no other. */
 const createPage = ({ logs, notes, holds }: Shown, hello: FeedLine) => {
   const sent = new Map<string, CallEntry>();
   const places = new Map<string, number>();
-  const sentNotes = new WeakSet<FeedLine>();
+  const noteLines = unsentNotes(notes);
   let isGreeted = false;
-  let sentHolds = holds.current.length === 0 ? holds.current : [];
-  let sentBreakpoints = holds.breakpoints;
   const callLines = (): readonly FeedLine[] => {
     const calls = Array.from(logs.values(), ({ entry }) => entry).filter(
       (entry) => sent.get(entry.id) !== entry,
@@ -165,21 +175,7 @@ const createPage = ({ logs, notes, holds }: Shown, hello: FeedLine) => {
       return [{ line: 'log', id, from, items: log.slice(from, to - from) }];
     });
   };
-  const noteLines = (): readonly FeedLine[] => {
-    const fresh = notes.filter((note) => !sentNotes.has(note));
-    fresh.forEach((note) => sentNotes.add(note));
-    return fresh;
-  };
-  const holdLines = (): readonly FeedLine[] => {
-    const { current, breakpoints } = holds;
-    const lines: readonly FeedLine[] = [
-      ...(current === sentHolds ? [] : [{ line: 'holds', holds: current } as const]),
-      ...(breakpoints === sentBreakpoints ? [] : [{ line: 'breakpoints', breakpoints } as const]),
-    ];
-    sentHolds = current;
-    sentBreakpoints = breakpoints;
-    return lines;
-  };
+  const holdLines = unsentHolds(holds);
   return {
     restart: (id: string): void => {
       if (places.has(id)) places.set(id, 0);
@@ -191,5 +187,31 @@ const createPage = ({ logs, notes, holds }: Shown, hello: FeedLine) => {
       const isMore = [...places].some(([id, place]) => place < (logs.get(id)?.length ?? 0));
       return { lines, isMore };
     },
+  };
+};
+
+/** Returns the notes that were not returned before. */
+const unsentNotes = (notes: readonly FeedLine[]) => {
+  const sent = new WeakSet<FeedLine>();
+  return (): readonly FeedLine[] => {
+    const fresh = notes.filter((note) => !sent.has(note));
+    fresh.forEach((note) => sent.add(note));
+    return fresh;
+  };
+};
+
+/** Returns what is held, and the breakpoints, if they have changed. */
+const unsentHolds = (holds: Holds) => {
+  let sentHolds = holds.current.length === 0 ? holds.current : [];
+  let sentBreakpoints = holds.breakpoints;
+  return (): readonly FeedLine[] => {
+    const { current, breakpoints } = holds;
+    const lines: readonly FeedLine[] = [
+      ...(current === sentHolds ? [] : [{ line: 'holds', holds: current } as const]),
+      ...(breakpoints === sentBreakpoints ? [] : [{ line: 'breakpoints', breakpoints } as const]),
+    ];
+    sentHolds = current;
+    sentBreakpoints = breakpoints;
+    return lines;
   };
 };

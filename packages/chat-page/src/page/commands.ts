@@ -49,7 +49,85 @@ interface Performing {
 }
 
 /** Performs the commands that replace what the conversation does. */
-export const performing = ({ id, server, newId, state$ }: Context): Performing => {
+export const performing = (context: Context): Performing => {
+  const { id, server, newId, state$ } = context;
+  const { load$, request$, send$ } = sending(context);
+  const ask$ = ({ parts }: CommandOf<'ask'>): Observable<Update> => {
+    const asked = newId();
+    const question = { id: asked, parts, kind: 'question', after: neverSent } as const;
+    // An answer that waits for approval would wait for it before the next one.
+    const ready$ = askedIn(state$.value) === undefined ? load$() : server.stop$(id);
+    return concat(
+      of(added(question)),
+      state$.value.status === 'ready' ? EMPTY : ready$,
+      send$(asked),
+    );
+  };
+  const regenerate$ = ({ messageId }: CommandOf<'regenerate'>): Observable<Update> => {
+    const { messages } = state$.value;
+    const at = messages.findIndex((it) => it.id === messageId);
+    const before = messages.slice(0, at);
+    const question = before.pop();
+    if (question === undefined) return EMPTY;
+    const shown = [...before, { ...question, id: newId() }];
+    const trigger = 'regenerate-message';
+    return request$(shown, { ...placed(before, question), trigger, messageId });
+  };
+  const edit$ = (command: CommandOf<'edit'>): Observable<Update> => {
+    const edited = editedQuestion(state$.value.messages, command, newId());
+    if (edited === undefined) return EMPTY;
+    const ended = set({ editing: undefined, elsewhere: undefined });
+    return concat(of(added(edited), ended), send$(edited.id));
+  };
+  const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
+    const answered = state$.value.messages.map((message) => withResult(message, command));
+    const last = answered.at(-1);
+    const shown$ = of(set({ messages: answered }));
+    return last === undefined || waitingIn(last).length > 0
+      ? shown$
+      : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
+  };
+  const handle$: Performing['handle$'] = (command) => {
+    switch (command.type) {
+      case 'load':
+        return load$();
+      case 'switch':
+        return server.switch$(id, command.messageId).pipe(map(loaded));
+      case 'ask':
+        return ask$(command);
+      case 'discard':
+        return concat(of(removed(command.messageId)), load$());
+      case 'retry':
+        return concat(load$(), send$(command.messageId));
+      case 'regenerate':
+        return regenerate$(command);
+      case 'edit':
+        return edit$(command);
+      case 'result':
+      case 'failure':
+        return result$(command);
+      default:
+        return EMPTY;
+    }
+  };
+  return { load$, handle$ };
+};
+
+const editedQuestion = (
+  messages: readonly UiMessage[],
+  { messageId, text }: CommandOf<'edit'>,
+  id: string,
+) => {
+  const question = messages.find((message) => message.id === messageId);
+  if (question === undefined) return undefined;
+  const after = messages.filter(isQuestion).indexOf(question);
+  return { id, parts: withText(question, text), kind: 'edit', after } as const;
+};
+
+type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;
+
+/** Loads a conversation, and sends requests of it. */
+const sending = ({ id, server, state$ }: Context) => {
   const load$: Performing['load$'] = (at) => defer(() => server.history$(id, at)).pipe(map(loaded));
   const request$ = (messages: readonly UiMessage[], body: object, asked?: Unsent) =>
     concat(
@@ -78,61 +156,7 @@ export const performing = ({ id, server, newId, state$ }: Context): Performing =
       const known = withCancelled(messages);
       return concat(of(added(sent)), request$(known, placed(messages, sent), sent));
     });
-
-  const handle$: Performing['handle$'] = (command) => {
-    const { messages, status } = state$.value;
-    switch (command.type) {
-      case 'load':
-        return load$();
-      case 'switch':
-        return server.switch$(id, command.messageId).pipe(map(loaded));
-      case 'ask': {
-        const asked = newId();
-        const { parts } = command;
-        const question = { id: asked, parts, kind: 'question', after: neverSent } as const;
-        // An answer that waits for approval would wait for it before the next one.
-        const ready$ = askedIn(state$.value) === undefined ? load$() : server.stop$(id);
-        return concat(of(added(question)), status === 'ready' ? EMPTY : ready$, send$(asked));
-      }
-      case 'discard':
-        return concat(of(removed(command.messageId)), load$());
-      case 'retry':
-        return concat(load$(), send$(command.messageId));
-      case 'regenerate': {
-        const { messageId } = command;
-        const before = messages.slice(
-          0,
-          messages.findIndex((it) => it.id === messageId),
-        );
-        const question = before.pop();
-        if (question === undefined) return EMPTY;
-        const shown = [...before, { ...question, id: newId() }];
-        const trigger = 'regenerate-message';
-        return request$(shown, { ...placed(before, question), trigger, messageId });
-      }
-      case 'edit': {
-        const question = messages.find((message) => message.id === command.messageId);
-        if (question === undefined) return EMPTY;
-        const after = messages.filter(isQuestion).indexOf(question);
-        const parts = withText(question, command.text);
-        const edited = { id: newId(), parts, kind: 'edit', after } as const;
-        const ended = set({ editing: undefined, elsewhere: undefined });
-        return concat(of(added(edited), ended), send$(edited.id));
-      }
-      case 'result':
-      case 'failure': {
-        const answered = messages.map((message) => withResult(message, command));
-        const last = answered.at(-1);
-        const shown$ = of(set({ messages: answered }));
-        return last === undefined || waitingIn(last).length > 0
-          ? shown$
-          : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
-      }
-      default:
-        return EMPTY;
-    }
-  };
-  return { load$, handle$ };
+  return { load$, request$, send$ };
 };
 
 /** Commands that leave a running answer alone. */

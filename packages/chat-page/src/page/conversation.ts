@@ -58,18 +58,7 @@ export const conversation$ = (
     const follow$ = following(context, change$);
     const beside$ = aside(context, own$);
 
-    const failed$ = (error: unknown, isLoad: boolean): Observable<Update> => {
-      const failed: Update = (state) => {
-        const isRetried = (isLoad || !(error instanceof Refusal)) && state.unsent.length === 0;
-        const retry = isRetried ? { retry: { type: 'load' } as const } : {};
-        const status = state.status === 'loading' ? 'loading' : 'ready';
-        return { ...state, ...settled, status, problem: { ...problemOf(error), ...retry } };
-      };
-      return error instanceof Refusal && error.status === 409 && !isLoad
-        ? concat(load$(), of(set({ problem: problemOf(error) }))).pipe(catchError(() => of(failed)))
-        : of(failed);
-    };
-
+    const failed$ = failing(load$);
     return merge(
       all$.pipe(
         filter(({ type }) => !isBeside(type)),
@@ -94,11 +83,7 @@ export const conversation$ = (
         tap((change) => {
           change$.next(change);
         }),
-        map(({ isDeleted, ...change }): Update => (state) => ({
-          ...state,
-          changes: state.changes + 1,
-          ...('title' in change && !isDeleted && { title: change.title }),
-        })),
+        map(changed),
         // A server that refuses it has a page that follows nothing.
         catchError(() => EMPTY),
       ),
@@ -112,4 +97,28 @@ export const conversation$ = (
       tap(state$),
       startWith(state$.value),
     );
+  });
+
+/** Shows the failure of a command; of a conflict, with the state of the server. */
+const failing =
+  (load$: () => Observable<Update>) =>
+  (error: unknown, isLoad: boolean): Observable<Update> => {
+    const failed: Update = (state) => {
+      const isRetried = (isLoad || !(error instanceof Refusal)) && state.unsent.length === 0;
+      const retry = isRetried ? { retry: { type: 'load' } as const } : {};
+      const status = state.status === 'loading' ? 'loading' : 'ready';
+      return { ...state, ...settled, status, problem: { ...problemOf(error), ...retry } };
+    };
+    return error instanceof Refusal && error.status === 409 && !isLoad
+      ? concat(load$(), of(set({ problem: problemOf(error) }))).pipe(catchError(() => of(failed)))
+      : of(failed);
+  };
+
+/** What another tab has changed. */
+const changed =
+  ({ isDeleted, ...change }: Change): Update =>
+  (state) => ({
+    ...state,
+    changes: state.changes + 1,
+    ...('title' in change && !isDeleted && { title: change.title }),
   });

@@ -130,7 +130,36 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
       seen !== undefined,
     );
 
-  /** Reads a stream, and continues it after the last event that has arrived when it is lost. */
+  const follow$ = following({ history$, resume$, wait$ });
+
+  return {
+    history$,
+    switch$: (chatId, at) => read$(`${pathOf(chatId)}/head`, posted({ at })).pipe(map(historyOf)),
+    chats$: ({ search, before, limit }) =>
+      read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),
+    rename$: (chatId, title) =>
+      request$(pathOf(chatId), { ...posted({ title }), method: 'PATCH' }).pipe(ignoreElements()),
+    delete$: (chatId) => request$(pathOf(chatId), { method: 'DELETE' }).pipe(ignoreElements()),
+    changes$: (chatId) => reconnecting$(events$(`${pathOf(chatId)}/changes`), wait$),
+    ask$: (chatId, body) =>
+      follow$(chatId, answer$(`${api}/chat?approvals=token`, posted({ id: chatId, ...body }))),
+    join$: (chatId) => follow$(chatId, resume$(chatId, undefined)),
+    stop$: (chatId) => post$(`${pathOf(chatId)}/stop`, {}),
+    steer$: (chatId, text) =>
+      read$(`${pathOf(chatId)}/steer`, posted({ text })).pipe(
+        map(({ delivered }) => delivered === true),
+      ),
+    decide$: (token, verdict) => post$(`${api}/approvals`, { token, ...verdict }),
+  };
+};
+
+interface Resuming extends Pick<ServerOptions, 'wait$'>, Pick<Server, 'history$'> {
+  /** Continues a stream after an event. */
+  readonly resume$: (chatId: string, seen: string) => Observable<StreamEvent>;
+}
+
+/** Reads a stream, and continues it after the last event that has arrived when it is lost. */
+const following = ({ history$, resume$, wait$ }: Resuming) => {
   const follow$ = (
     chatId: string,
     source$: Observable<StreamEvent>,
@@ -163,44 +192,31 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
         }),
       );
     });
-
-  return {
-    history$,
-    switch$: (chatId, at) => read$(`${pathOf(chatId)}/head`, posted({ at })).pipe(map(historyOf)),
-    chats$: ({ search, before, limit }) =>
-      read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),
-    rename$: (chatId, title) =>
-      request$(pathOf(chatId), { ...posted({ title }), method: 'PATCH' }).pipe(ignoreElements()),
-    delete$: (chatId) => request$(pathOf(chatId), { method: 'DELETE' }).pipe(ignoreElements()),
-    changes$: (chatId) =>
-      defer(() => {
-        let failures = 0;
-        return concat(
-          events$(`${pathOf(chatId)}/changes`),
-          throwError(() => new Error('The connection was lost.')),
-        ).pipe(
-          tap(() => (failures = 0)),
-          retry({
-            delay: (error: unknown) =>
-              // Others, such as too many requests, pass.
-              error instanceof Refusal && error.status < 429
-                ? throwError(() => error)
-                : concat(wait$((failures += 1)).pipe(ignoreElements()), of(0)),
-          }),
-          concatMap(({ data }) => (data === undefined ? [] : [changeOf(JSON.parse(data))])),
-        );
-      }),
-    ask$: (chatId, body) =>
-      follow$(chatId, answer$(`${api}/chat?approvals=token`, posted({ id: chatId, ...body }))),
-    join$: (chatId) => follow$(chatId, resume$(chatId, undefined)),
-    stop$: (chatId) => post$(`${pathOf(chatId)}/stop`, {}),
-    steer$: (chatId, text) =>
-      read$(`${pathOf(chatId)}/steer`, posted({ text })).pipe(
-        map(({ delivered }) => delivered === true),
-      ),
-    decide$: (token, verdict) => post$(`${api}/approvals`, { token, ...verdict }),
-  };
+  return follow$;
 };
+
+/** Follows the changes of a conversation, and connects again when they are lost. */
+const reconnecting$ = (
+  event$: Observable<StreamEvent>,
+  wait$: ServerOptions['wait$'],
+): Observable<Change> =>
+  defer(() => {
+    let failures = 0;
+    return concat(
+      event$,
+      throwError(() => new Error('The connection was lost.')),
+    ).pipe(
+      tap(() => (failures = 0)),
+      retry({
+        delay: (error: unknown) =>
+          // Others, such as too many requests, pass.
+          error instanceof Refusal && error.status < 429
+            ? throwError(() => error)
+            : concat(wait$((failures += 1)).pipe(ignoreElements()), of(0)),
+      }),
+      concatMap(({ data }) => (data === undefined ? [] : [changeOf(JSON.parse(data))])),
+    );
+  });
 
 const posted = (body: object): RequestInit => ({
   method: 'POST',
