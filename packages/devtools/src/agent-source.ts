@@ -69,6 +69,60 @@ export const createAgentSource = ({
   const kept = isRecording && own === undefined ? inMemory() : undefined;
   const forks = createForks(hub, own, kept);
   const live = new Map<string, Inspected>();
+  const inspect = createInspect({ hub, forks, kept, live, isOn$, added$ });
+  return {
+    source: {
+      hub,
+      kind: 'agents',
+      holdable,
+      title,
+      open: (id) => {
+        hub.restart(id);
+      },
+      search$: (text) => defer(() => of(callsWith(hub, text.toLowerCase()))),
+      fork$: forks.fork$,
+      interrupt: (id, message) => {
+        if (live.get(id)?.interrupt(message) !== true)
+          throw refused(409, `The call '${id}' is not running, or cannot be interrupted.`);
+        hub.holds.release(id);
+      },
+    },
+    inspect,
+    running$: merge(
+      watched$(hub).pipe(
+        tap((isOpen) => {
+          isOn$.next(isOpen || keepOpen);
+          if (!isOpen) hub.holds.releaseAll();
+        }),
+        switchMap((isOpen) =>
+          isOpen || keepOpen ? recording$(hub, added$, () => forget(hub, forks)) : NEVER,
+        ),
+      ),
+      forks.running$,
+    ).pipe(
+      finalize(() => {
+        isOn$.next(false);
+        hub.holds.releaseAll();
+        hub.remove([...hub.logs.keys()]);
+      }),
+    ),
+  };
+};
+
+const callsWith = ({ logs }: Hub, text: string): readonly string[] =>
+  [...logs.values()].filter((log) => log.contains(text)).map(({ id }) => id);
+
+interface Inspection {
+  readonly hub: Hub;
+  readonly forks: ReturnType<typeof createForks>;
+  readonly kept: Journal<CallStore> | undefined;
+  /** The root calls that run, by their ids. */
+  readonly live: Map<string, Inspected>;
+  readonly isOn$: BehaviorSubject<boolean>;
+  readonly added$: Subject<Agent>;
+}
+
+const createInspect = ({ hub, forks, kept, live, isOn$, added$ }: Inspection) => {
   const inspect: AgentSource['inspect'] = (agent) => {
     const clocks = new WeakMap<object, Clock>();
     const layers = inspecting({
@@ -93,56 +147,19 @@ export const createAgentSource = ({
     added$.next(wrapped);
     return wrapped;
   };
-  const forget = (): void => {
-    const ended = [...hub.logs.values()].filter(({ isOver }) => isOver);
-    const ids = ended.slice(0, Math.max(0, ended.length - mostCalls)).map(({ id }) => id);
-    if (ids.length === 0) return;
-    hub.remove(ids);
-    forks.forget(ids);
-  };
-  return {
-    source: {
-      hub,
-      kind: 'agents',
-      holdable,
-      title,
-      open: (id) => {
-        hub.restart(id);
-      },
-      search$: (text) =>
-        defer(() => {
-          const found = [...hub.logs.values()].filter((log) => log.contains(text.toLowerCase()));
-          return of(found.map(({ id }) => id));
-        }),
-      fork$: forks.fork$,
-      interrupt: (id, message) => {
-        if (live.get(id)?.interrupt(message) !== true)
-          throw refused(409, `The call '${id}' is not running, or cannot be interrupted.`);
-        hub.holds.release(id);
-      },
-    },
-    inspect,
-    running$: merge(
-      watched$(hub).pipe(
-        tap((isOpen) => {
-          isOn$.next(isOpen || keepOpen);
-          if (!isOpen) hub.holds.releaseAll();
-        }),
-        switchMap((isOpen) => (isOpen || keepOpen ? recording$(hub, added$, forget) : NEVER)),
-      ),
-      forks.running$,
-    ).pipe(
-      finalize(() => {
-        isOn$.next(false);
-        hub.holds.releaseAll();
-        hub.remove([...hub.logs.keys()]);
-      }),
-    ),
-  };
+  return inspect;
 };
 
 /** Ended calls beyond these are forgotten, oldest first. */
 const mostCalls = 50;
+
+const forget = (hub: Hub, forks: ReturnType<typeof createForks>): void => {
+  const ended = [...hub.logs.values()].filter(({ isOver }) => isOver);
+  const ids = ended.slice(0, Math.max(0, ended.length - mostCalls)).map(({ id }) => id);
+  if (ids.length === 0) return;
+  hub.remove(ids);
+  forks.forget(ids);
+};
 
 const inMemory = (): Journal<CallStore> => journal(createCallStore(inProcessCalls()));
 
@@ -242,13 +259,7 @@ const createForks = (
       for (const id of ids) {
         agents.delete(id);
         own.delete(id);
-        const removed$ = kept?.store.driver.remove$(id) ?? EMPTY;
-        work$.next(
-          removed$.pipe(
-            ignoreElements(),
-            catchError(() => EMPTY),
-          ),
-        );
+        work$.next(removed$(kept, id));
       }
     },
     fork$: (id: string, request: ForkRequest): Observable<string> =>
@@ -265,6 +276,12 @@ const createForks = (
       }),
   };
 };
+
+const removed$ = (kept: Journal<CallStore> | undefined, id: string): Observable<never> =>
+  (kept?.store.driver.remove$(id) ?? EMPTY).pipe(
+    ignoreElements(),
+    catchError(() => EMPTY),
+  );
 
 const notRecorded =
   "This call is not recorded. To fork calls, set 'forks': devtools(agent, { forks: true }).";

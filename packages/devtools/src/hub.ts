@@ -47,7 +47,6 @@ const mostItems = 2_000;
 
 export const createHub = (scheduler: SchedulerLike): Hub => {
   const logs = new Map<string, CallLog>();
-  const notes: FeedLine[] = [];
   const open = new Set<Page>();
   const pages$ = new BehaviorSubject(0);
   const changes$ = new Subject<void>();
@@ -61,10 +60,7 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
       changed();
     },
   );
-  const note = (line: FeedLine): void => {
-    notes.push(line);
-    changed();
-  };
+  const { notes, forget, layers, notice } = createNotes(changed);
   return {
     pages$: pages$.pipe(distinctUntilChanged()),
     holds,
@@ -81,18 +77,11 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
     changed,
     remove: (ids) => {
       ids.forEach((id) => logs.delete(id));
-      const isGone = (line: FeedLine): boolean => line.line === 'layers' && ids.includes(line.id);
-      const left = notes.filter((line) => !isGone(line));
-      notes.splice(0, notes.length, ...left);
+      forget(ids);
       changed();
     },
-    layers: (id, callId, layers) => {
-      note({ line: 'layers', id, callId, layers });
-    },
-    notice: (text) => {
-      const isKnown = notes.some((line) => line.line === 'notice' && line.text === text);
-      if (!isKnown) note({ line: 'notice', text });
-    },
+    layers,
+    notice,
     page$: (hello, demand) =>
       defer(() => {
         const page = createPage({ logs, notes, holds }, hello);
@@ -108,7 +97,32 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
   };
 };
 
-/** What a page has not seen, up to 60 times a second, while its demand is open. */
+/** Lines that every page gets once. */
+const createNotes = (changed: () => void) => {
+  const notes: FeedLine[] = [];
+  const note = (line: FeedLine): void => {
+    notes.push(line);
+    changed();
+  };
+  return {
+    notes,
+    /** Removes what is about these calls. */
+    forget: (ids: readonly string[]): void => {
+      const isGone = (line: FeedLine): boolean => line.line === 'layers' && ids.includes(line.id);
+      const left = notes.filter((line) => !isGone(line));
+      notes.splice(0, notes.length, ...left);
+    },
+    layers: (id: string, callId: string, layers: readonly LayerEntry[]): void => {
+      note({ line: 'layers', id, callId, layers });
+    },
+    notice: (text: string): void => {
+      const isKnown = notes.some((line) => line.line === 'notice' && line.text === text);
+      if (!isKnown) note({ line: 'notice', text });
+    },
+  };
+};
+
+/** Emits the lines that a page has not seen, up to 60 times a second, while its demand is open. */
 const batches$ = (
   page: Page,
   changes$: Observable<void>,

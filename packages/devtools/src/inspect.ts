@@ -47,8 +47,9 @@ const outermost = -1_000_000_000;
 const innermost = 1_000_000_000;
 
 /** The layers of inspected calls: they note what no event shows, and hold events at breakpoints. */
-export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[] => {
-  const calls = new Map<string, Noted>();
+export const inspecting = (options: Inspecting): readonly Layer[] => {
+  const { hub } = options;
+  const calls: Calls = new Map();
   const noted = (context: Context): Noted => {
     const { rootId, callId } = context.info;
     const known =
@@ -60,66 +61,72 @@ export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[
     calls.set(callId, known);
     return known;
   };
-  const seeing: Layer = {
-    name,
-    priority: outermost,
-    inherit: true,
-    record: (context) => {
-      const { info: call, layers, interruption } = context;
-      const { callId, rootId, parentId } = call;
-      const end =
-        parentId === undefined
-          ? begin(context, {
-              interrupt: (message) =>
-                interruption.trigger(message === undefined ? {} : { message }),
-              hasJournal: layers.some((layer) => layer.name === 'journal'),
-            })
-          : () => undefined;
-      hub.layers(rootId, callId, entriesOf(layers));
-      return finalize(() => {
-        noted(context).close();
-        calls.delete(callId);
-        end();
-      });
-    },
-    step: (context) => (next) => markingSteps(next, noted(context)),
-    on: [
-      ...holdable.map((type) =>
-        onCall(
-          type,
-          ({ callId }) => tap<HoldableEvent>((event) => calls.get(callId)?.enter(event)),
-          { name, priority: outermost },
-        ),
-      ),
-      watch(
-        (event, { callId }) => {
-          if (event.type === 'vetoed') calls.get(callId)?.vetoed(event);
-        },
-        { name },
-      ),
-    ],
-  };
-  const holding: Layer = {
-    name,
-    priority: innermost,
-    inherit: true,
-    model: (context) => (next) => markingRequests(next, context, noted(context)),
-    on: holdable.map((type) =>
-      onCall(
-        type,
-        ({ callId }) =>
-          concatMap((event: HoldableEvent) => {
-            const call = calls.get(callId);
-            call?.leave(event);
-            if (call === undefined || !hub.holds.wants(event)) return of(event);
-            return hub.holds.hold$(event, haltOf(call, clockOf(call.context)));
-          }),
-        { name, priority: innermost },
-      ),
-    ),
-  };
-  return [interruptLayer, seeing, holding];
+  return [interruptLayer, seeing(options, calls, noted), holding(options, calls, noted)];
 };
+
+type Calls = Map<string, Noted>;
+
+type NotedOf = (context: Context) => Noted;
+
+/** Notes what comes to interceptors, and the steps. */
+const seeing = ({ hub, begin }: Inspecting, calls: Calls, noted: NotedOf): Layer => ({
+  name,
+  priority: outermost,
+  inherit: true,
+  record: (context) => {
+    const { info: call, layers, interruption } = context;
+    const { callId, rootId, parentId } = call;
+    const end =
+      parentId === undefined
+        ? begin(context, {
+            interrupt: (message) => interruption.trigger(message === undefined ? {} : { message }),
+            hasJournal: layers.some((layer) => layer.name === 'journal'),
+          })
+        : () => undefined;
+    hub.layers(rootId, callId, entriesOf(layers));
+    return finalize(() => {
+      noted(context).close();
+      calls.delete(callId);
+      end();
+    });
+  },
+  step: (context) => (next) => markingSteps(next, noted(context)),
+  on: [
+    ...holdable.map((type) =>
+      onCall(type, ({ callId }) => tap<HoldableEvent>((event) => calls.get(callId)?.enter(event)), {
+        name,
+        priority: outermost,
+      }),
+    ),
+    watch(
+      (event, { callId }) => {
+        if (event.type === 'vetoed') calls.get(callId)?.vetoed(event);
+      },
+      { name },
+    ),
+  ],
+});
+
+/** Notes what comes from interceptors, and the requests, and holds events. */
+const holding = ({ hub, clockOf }: Inspecting, calls: Calls, noted: NotedOf): Layer => ({
+  name,
+  priority: innermost,
+  inherit: true,
+  model: (context) => (next) => markingRequests(next, context, noted(context)),
+  on: holdable.map((type) =>
+    onCall(
+      type,
+      ({ callId }) =>
+        concatMap((event: HoldableEvent) => {
+          const call = calls.get(callId);
+          call?.leave(event);
+          if (call === undefined || !hub.holds.wants(event)) return of(event);
+          return hub.holds.hold$(event, haltOf(call, clockOf(call.context)));
+        }),
+      { name, priority: innermost },
+    ),
+  ),
+});
 
 const name = 'devtools';
 

@@ -81,42 +81,12 @@ const createStoreSource = (
   const wanted$ = new Subject<string>();
   const forks$ = new Subject<Observable<unknown>>();
   const opened = new Set<string>();
-  const list$ = defer(() => calls$(store)).pipe(
-    take(mostCalls),
-    toArray(),
-    // Oldest first, as calls of agents come.
-    tap((calls) => {
-      calls.reverse().forEach((call) => {
-        show(hub, call, opened.has(call.callId), agents);
-      });
-      hub.changed();
-    }),
-    catchError(noticed(hub, 'The store cannot be read')),
-    ignoreElements(),
-  );
-  const follow$ = (id: string): Observable<never> =>
-    attach$(store, id).pipe(
-      tap((event) => {
-        hub.log(id).add(event);
-        hub.changed();
-      }),
-      catchError(noticed(hub, `The call ${id} cannot be read`)),
-      ignoreElements(),
-    );
   // The store is only read while a page is open.
   const isWatched$ = hub.pages$.pipe(
     map((pages) => pages > 0),
     distinctUntilChanged(),
   );
-  const watching$ = merge(
-    list$.pipe(repeat({ delay: () => timer(readMs) })),
-    wanted$.pipe(mergeMap(follow$)),
-  ).pipe(
-    finalize(() => {
-      hub.remove([...hub.logs.keys()]);
-      opened.clear();
-    }),
-  );
+  const reads$ = watching$({ store, hub, agents, opened, wanted$ });
   const source: Source = {
     hub,
     kind: 'store',
@@ -152,10 +122,54 @@ const createStoreSource = (
     ignoreElements(),
   );
   const reading$ = merge(
-    isWatched$.pipe(switchMap((isWatched) => (isWatched ? watching$ : NEVER))),
+    isWatched$.pipe(switchMap((isWatched) => (isWatched ? reads$ : NEVER))),
     running$,
   );
   return { source, reading$ };
+};
+
+interface Watching {
+  readonly store: CallStore;
+  readonly hub: Hub;
+  readonly agents: readonly Agent[];
+  /** The calls whose logs are read. */
+  readonly opened: Set<string>;
+  readonly wanted$: Observable<string>;
+}
+
+/** Reads the list of calls again and again, and the logs that are wanted. Afterwards, the pages have none of them. */
+const watching$ = ({ store, hub, agents, opened, wanted$ }: Watching): Observable<never> => {
+  const list$ = defer(() => calls$(store)).pipe(
+    take(mostCalls),
+    toArray(),
+    // Oldest first, as calls of agents come.
+    tap((calls) => {
+      calls.reverse().forEach((call) => {
+        show(hub, call, opened.has(call.callId), agents);
+      });
+      hub.changed();
+    }),
+    catchError(noticed(hub, 'The store cannot be read')),
+    ignoreElements(),
+  );
+  const follow$ = (id: string): Observable<never> =>
+    attach$(store, id).pipe(
+      tap((event) => {
+        hub.log(id).add(event);
+        hub.changed();
+      }),
+      catchError(noticed(hub, `The call ${id} cannot be read`)),
+      ignoreElements(),
+    );
+  return merge(
+    list$.pipe(repeat({ delay: () => timer(readMs) })),
+    wanted$.pipe(mergeMap(follow$)),
+  ).pipe(
+    finalize(() => {
+      hub.remove([...hub.logs.keys()]);
+      opened.clear();
+    }),
+  );
 };
 
 /** Shows a call in the list. Of one whose log is read, the events say more. */

@@ -53,15 +53,11 @@ export const performing = (context: Context): Performing => {
   const { id, server, newId, state$ } = context;
   const { load$, request$, send$ } = sending(context);
   const ask$ = ({ parts }: CommandOf<'ask'>): Observable<Update> => {
-    const asked = newId();
-    const question = { id: asked, parts, kind: 'question', after: neverSent } as const;
+    const { status } = state$.value;
+    const question = { id: newId(), parts, kind: 'question', after: neverSent } as const;
     // An answer that waits for approval would wait for it before the next one.
     const ready$ = askedIn(state$.value) === undefined ? load$() : server.stop$(id);
-    return concat(
-      of(added(question)),
-      state$.value.status === 'ready' ? EMPTY : ready$,
-      send$(asked),
-    );
+    return concat(of(added(question)), status === 'ready' ? EMPTY : ready$, send$(question.id));
   };
   const regenerate$ = ({ messageId }: CommandOf<'regenerate'>): Observable<Update> => {
     const { messages } = state$.value;

@@ -114,7 +114,7 @@ const failing =
       : of(failed);
   };
 
-/** What another tab has changed. */
+/** Applies the change of another tab. */
 const changed =
   ({ isDeleted, ...change }: Change): Update =>
   (state) => ({

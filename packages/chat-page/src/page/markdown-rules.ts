@@ -1,4 +1,4 @@
-// What models write beyond the Markdown of markdown-it, as rules of its parser. Each takes time in proportion to the text.
+// Rules for the parser of markdown-it: formulas, footnotes, tasks and lists as models write them. Each takes linear time.
 import type { Env, MarkdownIt, StateBlock, StateCore, StateInline } from 'markdown-it';
 
 /** Adds formulas, footnotes, tasks, and bullets that are not indented enough. */
@@ -93,7 +93,7 @@ const readFormulaBlock = (
 
 const footnotes = new WeakMap<Env, Set<string>>();
 
-/** The labels of the footnotes of a text. */
+/** The labels of footnotes. */
 export const footnotesOf = (env: Env): Set<string> => {
   const labels = footnotes.get(env) ?? new Set<string>();
   footnotes.set(env, labels);

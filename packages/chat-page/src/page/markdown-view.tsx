@@ -37,7 +37,7 @@ export const MarkdownView = ({ text, isOpen = false }: MarkdownProps) => {
   );
 };
 
-/** What the drawing of a token depends on, beside the token. */
+/** The surroundings of a token that is drawn. */
 interface Place {
   /** The highest level of the headings. */
   readonly top: number;

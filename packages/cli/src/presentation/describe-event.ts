@@ -36,7 +36,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
   }
 };
 
-/** The sentence about an event; undefined if there is none. */
+/** The sentence about an event; undefined if nothing is said. */
 const noteOf = (event: AgentEvent): string | undefined => {
   switch (event.type) {
     case 'preSummary':

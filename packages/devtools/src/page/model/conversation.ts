@@ -73,6 +73,26 @@ export interface Conversation extends Fold {
 }
 
 export const createConversation = (): Conversation => {
+  const list = createPartList();
+  const edits = createEdits();
+  return {
+    parts: list.parts,
+    countAt: (position) => countUpTo(list.positions, position - 1),
+    event: (event, _at, position) => {
+      addEvent(list, event, position);
+      if (edits.take(event)) markEdited(list.parts, position);
+    },
+    mark: edits.mark,
+    chunks: (stream, from) => {
+      addChunks(list, stream, from);
+    },
+  };
+};
+
+type PartList = ReturnType<typeof createPartList>;
+
+/** The parts in their order, and the messages and tools among them by their ids. */
+const createPartList = () => {
   const parts: Part[] = [];
   const positions: number[] = [];
   const messages = new Map<string, MessagePart>();
@@ -105,88 +125,82 @@ export const createConversation = (): Conversation => {
   const note = (event: ShownEvent, position: number, tone: Tone, text: string): void => {
     parts.push(add(event, position, `${position}`, { type: 'notice' as const, tone, text }));
   };
-  const onAnswer = (event: ShownEvent, position: number): void => {
-    const { message: given } = anyFields(event);
-    const id = stringOf(fieldsOf(given)['id']);
-    const message = messageOf(event, id, position);
-    message.final = { position, text: textIn(given) };
-    toolCallsIn(given).forEach((toolCall, index) => {
-      const tool = toolOf(event, toolCall.id, toolCall.name, position);
-      tool.input ??= { position, value: toolCall.input };
-      tool.step ??= message.step === undefined ? undefined : `${message.step}/${index}`;
-    });
-  };
-  const onTool = (event: ToolEvent, position: number): void => {
-    const { id, name, input } = toolCallIn(event.toolCall);
-    const tool = toolOf(event, id, name, position);
-    if (event.type === 'actingChunk') tool.progress.push(position);
-    else if (event.type === 'preActing') {
-      tool.begun ??= position;
-      tool.input = { position: tool.input?.position ?? position, value: input };
-    } else {
-      const { isError } = event.result;
-      tool.result = { position, text: textIn(event.result), isError, ms: event.ms };
+  return { parts, positions, add, messageOf, toolOf, note };
+};
+
+const addEvent = (list: PartList, event: ShownEvent, position: number): void => {
+  switch (event.type) {
+    case 'preCall':
+      messagesIn(event.input).forEach((message, index) => {
+        const part = { type: 'input' as const, text: textIn(message) };
+        list.parts.push(list.add(event, position, `${position} ${index}`, part));
+      });
+      return;
+    case 'postReasoning':
+    case 'postSummary':
+    case 'postPlanning':
+      onAnswer(list, event, position);
+      return;
+    case 'messageDiscarded': {
+      const { messageId, why } = event;
+      list.messageOf(event, messageId, position).discarded = { position, why };
+      return;
     }
-  };
-  const edits = createEdits();
-  const onEvent = (event: ShownEvent, _at: number, position: number): void => {
-    addEvent(event, position);
-    if (edits.take(event)) markEdited(parts, position);
-  };
-  const addEvent = (event: ShownEvent, position: number): void => {
-    switch (event.type) {
-      case 'preCall':
-        messagesIn(event.input).forEach((message, index) => {
-          const part = { type: 'input' as const, text: textIn(message) };
-          parts.push(add(event, position, `${position} ${index}`, part));
-        });
-        return;
-      case 'postReasoning':
-      case 'postSummary':
-      case 'postPlanning':
-        onAnswer(event, position);
-        return;
-      case 'messageDiscarded': {
-        const { messageId, why } = event;
-        messageOf(event, messageId, position).discarded = { position, why };
-        return;
-      }
-      case 'preActing':
-      case 'actingChunk':
-      case 'postActing':
-        onTool(event, position);
-        return;
-      default:
-        onOther(event, position);
-    }
-  };
-  const onOther = (event: ShownEvent, position: number): void => {
-    const { type, message, toolCallId } = anyFields(event);
-    if (type === 'steered') {
-      const part = { type: 'steered' as const, text: textIn(message) };
-      parts.push(add(event, position, `${position}`, part));
-    } else if (type === 'vetoed' && typeof toolCallId === 'string') {
-      toolOf(event, toolCallId, toolCallId, position).vetoed = position;
-    } else {
-      const notice = noticeOf(event);
-      if (notice !== undefined) note(event, position, ...notice);
-    }
-  };
-  const onChunks = (stream: ChunkStream, from: number): void => {
-    const { head, positions: at } = stream;
-    const position = at[from] ?? 0;
-    if (head.kind === 'toolInput') {
-      const { id = '', name = '' } = head.toolCall ?? {};
-      toolOf(head, id, name, position).streamed = stream;
-    } else messageOf(head, head.messageId, position)[head.kind] = stream;
-  };
-  return {
-    parts,
-    countAt: (position) => countUpTo(positions, position - 1),
-    event: onEvent,
-    mark: edits.mark,
-    chunks: onChunks,
-  };
+    case 'preActing':
+    case 'actingChunk':
+    case 'postActing':
+      onTool(list, event, position);
+      return;
+    default:
+      onOther(list, event, position);
+  }
+};
+
+const onAnswer = (list: PartList, event: ShownEvent, position: number): void => {
+  const { message: given } = anyFields(event);
+  const id = stringOf(fieldsOf(given)['id']);
+  const message = list.messageOf(event, id, position);
+  message.final = { position, text: textIn(given) };
+  toolCallsIn(given).forEach((toolCall, index) => {
+    const tool = list.toolOf(event, toolCall.id, toolCall.name, position);
+    tool.input ??= { position, value: toolCall.input };
+    tool.step ??= message.step === undefined ? undefined : `${message.step}/${index}`;
+  });
+};
+
+const onTool = (list: PartList, event: ToolEvent, position: number): void => {
+  const { id, name, input } = toolCallIn(event.toolCall);
+  const tool = list.toolOf(event, id, name, position);
+  if (event.type === 'actingChunk') tool.progress.push(position);
+  else if (event.type === 'preActing') {
+    tool.begun ??= position;
+    tool.input = { position: tool.input?.position ?? position, value: input };
+  } else {
+    const { isError } = event.result;
+    tool.result = { position, text: textIn(event.result), isError, ms: event.ms };
+  }
+};
+
+const onOther = (list: PartList, event: ShownEvent, position: number): void => {
+  const { type, message, toolCallId } = anyFields(event);
+  if (type === 'steered') {
+    const part = { type: 'steered' as const, text: textIn(message) };
+    list.parts.push(list.add(event, position, `${position}`, part));
+  } else if (type === 'vetoed' && typeof toolCallId === 'string') {
+    list.toolOf(event, toolCallId, toolCallId, position).vetoed = position;
+  } else {
+    const notice = noticeOf(event);
+    if (notice !== undefined) list.note(event, position, ...notice);
+  }
+};
+
+const addChunks = (list: PartList, stream: ChunkStream, from: number): void => {
+  const { head, positions: at } = stream;
+  const position = at[from] ?? 0;
+  if (head.kind === 'toolInput') {
+    const { id = '', name = '' } = head.toolCall ?? {};
+    list.toolOf(head, id, name, position).streamed = stream;
+  } else list.messageOf(head, head.messageId, position)[head.kind] = stream;
 };
 
 /** Marks of edits come before their events. */

@@ -89,14 +89,8 @@ export const createLanes = (): Lanes => {
     const key = `${call.callId} ${kind} ${id}`;
     const known = kind === 'tool' ? call.tools.get(id) : call.byKind.get(kind);
     if (known !== undefined) return known;
-    const { callId } = call;
-    const lane = newLane({
-      key,
-      kind,
-      label,
-      callId,
-      toolCallId: kind === 'tool' ? id : undefined,
-    });
+    const toolCallId = kind === 'tool' ? id : undefined;
+    const lane = newLane({ key, kind, label, callId: call.callId, toolCallId });
     const before = call.lanes.findIndex((other) => ranks[other.kind] > ranks[kind]);
     call.lanes.splice(before === -1 ? call.lanes.length : before, 0, lane);
     if (kind === 'tool') call.tools.set(id, lane);

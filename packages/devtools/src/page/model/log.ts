@@ -78,91 +78,115 @@ interface OpenStream extends ChunkStream {
 }
 
 export const createLog = (folds: readonly Fold[] = []): Log => {
-  const segments: Segment[] = [];
-  const starts: number[] = [];
-  const times: number[] = [];
-  const gaps: Gap[] = [];
-  const streams = new Map<string, OpenStream>();
-  let size = 0;
-  let lastAt = 0;
-
-  const timed = (given: number): number => {
-    const at = size === 0 ? given : Math.max(lastAt, given);
-    if (size > 0 && at - lastAt >= gapMs) {
-      const last = gaps.at(-1);
-      const before = last === undefined ? 0 : last.before + last.to - last.from;
-      gaps.push({ from: lastAt, to: at, before });
-    }
-    lastAt = at;
-    return at;
-  };
-  const push = (segment: Segment): void => {
-    segments.push(segment);
-    starts.push(segment.start);
-    times.push(segment.at);
-  };
+  const times = createTimes();
+  const segments = createSegments();
+  const streamOf = createStreams();
   const appendRun = (run: ChunkRun): void => {
     if (run.ats.length === 0) return;
-    const key = `${run.callId} ${run.messageId} ${run.kind} ${run.toolCall?.index ?? ''}`;
-    const stream = streams.get(key) ?? newStream(key, run);
-    streams.set(key, stream);
+    const stream = streamOf(run);
     const from = stream.ats.length;
-    const last = segments.at(-1);
+    const last = segments.last();
     const isSame = last?.type === 'run' && last.stream === stream;
     const open = isSame
       ? last
-      : { type: 'run' as const, start: size, at: 0, stream, from, count: 0 };
+      : { type: 'run' as const, start: segments.size, at: 0, stream, from, count: 0 };
     run.ats.forEach((given, index) => {
-      const at = timed(given);
-      if (!isSame && index === 0) push({ ...open, at });
-      stream.text.append(run.deltas[index] ?? '');
-      stream.ats.push(at);
-      stream.positions.push(size);
-      stream.ends.push(stream.text.length);
-      size += 1;
+      const at = times.next(given);
+      if (!isSame && index === 0) segments.push({ ...open, at });
+      extend(stream, run.deltas[index] ?? '', at, segments.grow());
     });
-    const pushed = segments.at(-1);
+    const pushed = segments.last();
     if (pushed?.type === 'run') pushed.count += run.ats.length;
     for (const fold of folds) fold.chunks?.(stream, from, stream.ats.length);
   };
   const appendItem = (item: LogItem): void => {
-    if (isChunkRun(item)) appendRun(item);
-    else if (isMark(item)) {
-      const at = timed(item.at);
-      const start = size;
-      push({ type: 'mark', start, at, mark: item });
-      size += 1;
+    if (isChunkRun(item)) {
+      appendRun(item);
+      return;
+    }
+    const run = isMark(item) ? undefined : chunkRunOf(item);
+    if (run !== undefined) {
+      appendRun(run);
+      return;
+    }
+    const at = times.next(item.at);
+    const start = segments.grow();
+    if (isMark(item)) {
+      segments.push({ type: 'mark', start, at, mark: item });
       for (const fold of folds) fold.mark?.(item, at, start);
     } else {
-      const run = chunkRunOf(item);
-      if (run !== undefined) {
-        appendRun(run);
-        return;
-      }
-      const at = timed(item.at);
-      const start = size;
-      push({ type: 'event', start, at, event: item });
-      size += 1;
+      segments.push({ type: 'event', start, at, event: item });
       for (const fold of folds) fold.event?.(item, at, start);
     }
   };
-  const segmentAt = (position: number): Segment | undefined =>
-    segments[countUpTo(starts, position) - 1];
-
+  const { entry, timeAt, countAt, items } = segments;
   return {
     get size() {
-      return size;
+      return segments.size;
     },
     get startedAt() {
-      return times[0] ?? 0;
+      return segments.first()?.at ?? 0;
     },
     get lastAt() {
-      return lastAt;
+      return times.last;
     },
+    gaps: times.gaps,
+    append: (added) => {
+      for (const item of added) appendItem(item);
+    },
+    ...{ entry, timeAt, countAt, items },
+  };
+};
+
+/** Returns the stream of a message, which its runs continue. */
+const createStreams = () => {
+  const streams = new Map<string, OpenStream>();
+  return (run: ChunkRun): OpenStream => {
+    const key = `${run.callId} ${run.messageId} ${run.kind} ${run.toolCall?.index ?? ''}`;
+    const stream = streams.get(key) ?? newStream(key, run);
+    streams.set(key, stream);
+    return stream;
+  };
+};
+
+const extend = (stream: OpenStream, delta: string, at: number, position: number): void => {
+  stream.text.append(delta);
+  stream.ats.push(at);
+  stream.positions.push(position);
+  stream.ends.push(stream.text.length);
+};
+
+/** Times that never go back, and the gaps between them. */
+const createTimes = () => {
+  const gaps: Gap[] = [];
+  let last: number | undefined;
+  return {
     gaps,
-    append: (items) => {
-      for (const item of items) appendItem(item);
+    get last() {
+      return last ?? 0;
     },
+    next: (given: number): number => {
+      const at = Math.max(last ?? given, given);
+      if (last !== undefined && at - last >= gapMs) {
+        const gap = gaps.at(-1);
+        const before = gap === undefined ? 0 : gap.before + gap.to - gap.from;
+        gaps.push({ from: last, to: at, before });
+      }
+      last = at;
+      return at;
+    },
+  };
+};
+
+/** Events, marks and runs of deltas, found by position and by time. */
+const createSegments = () => {
+  const segments: Segment[] = [];
+  const starts: number[] = [];
+  const times: number[] = [];
+  let size = 0;
+  const segmentAt = (position: number): Segment | undefined =>
+    segments[countUpTo(starts, position) - 1];
+  const reading: Pick<Log, 'entry' | 'timeAt' | 'countAt' | 'items'> = {
     entry: (position) => {
       const segment = position < 0 || position >= size ? undefined : segmentAt(position);
       if (segment === undefined) return undefined;
@@ -174,7 +198,7 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
     timeAt: (position) => {
       const segment = segmentAt(Math.min(Math.max(position, 0), size - 1));
       if (segment?.type !== 'run') return segment?.at ?? 0;
-      return segment.stream.ats[segment.from + position - segment.start] ?? lastAt;
+      return segment.stream.ats[segment.from + position - segment.start] ?? times.at(-1) ?? 0;
     },
     countAt: (time) => {
       const segment = segments[countUpTo(times, time) - 1];
@@ -187,6 +211,24 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
       const first = Math.max(0, countUpTo(starts, from) - 1);
       const last = countUpTo(starts, to - 1);
       return segments.slice(first, last).flatMap((segment) => itemsOf(segment, from, to));
+    },
+  };
+  return {
+    ...reading,
+    get size() {
+      return size;
+    },
+    first: () => segments[0],
+    last: () => segments.at(-1),
+    push: (segment: Segment): void => {
+      segments.push(segment);
+      starts.push(segment.start);
+      times.push(segment.at);
+    },
+    /** Returns the position of the next item. */
+    grow: (): number => {
+      size += 1;
+      return size - 1;
     },
   };
 };

@@ -33,32 +33,8 @@ type State = { -readonly [Field in Data]: Session[Field] };
 const maxNotices = 4;
 
 export const createSession = (): Session => {
-  const callsById = new Map<string, CallEntry>();
-  const runs = new Map<string, Run>();
-  const layers = new Map<string, Map<string, readonly LayerEntry[]>>();
-  const awaited = new Set<string>();
-  const files = new Set<string>();
-  let isNew = true;
-  const state: State = {
-    ...{ title: 'Millrace devtools', source: 'agents', holdable: [], breakpoints: [] },
-    ...{ holds: [], notices: [], calls: [] },
-  };
-  const sort = (): void => {
-    state.calls = [...callsById.values()].sort((a, b) => b.startedAt - a.startedAt);
-  };
-  const append = (id: string, from: number, items: readonly LogItem[]): string | undefined => {
-    const known = runs.get(id);
-    if (from > 0 && known?.log.size !== from) {
-      if (awaited.has(id)) return undefined;
-      awaited.add(id);
-      return id;
-    }
-    awaited.delete(id);
-    const run = from === 0 || known === undefined ? createRun() : known;
-    runs.set(id, run);
-    run.log.append(items);
-    return undefined;
-  };
+  const known = createKnown();
+  const { state, callsById, runs, layers, addFile } = known;
   return {
     get title() {
       return state.title;
@@ -81,66 +57,110 @@ export const createSession = (): Session => {
     get calls() {
       return state.calls;
     },
-    callsById,
-    runs,
-    layers,
-    take: (line) => {
-      switch (line.line) {
-        case 'hello': {
-          isNew = true;
-          const { title, source, holdable, breakpoints } = line;
-          Object.assign(state, { title, source, holdable, breakpoints, holds: [] });
-          for (const id of callsById.keys()) if (!files.has(id)) callsById.delete(id);
-          awaited.clear();
-          sort();
-          return undefined;
-        }
-        case 'calls':
-          for (const call of line.calls) callsById.set(call.id, call);
-          sort();
-          // Another process may answer now: it does not know the calls of the one before.
-          if (isNew) for (const id of runs.keys()) if (!callsById.has(id)) runs.delete(id);
-          isNew = false;
-          return undefined;
-        case 'removed':
-          for (const id of line.ids) {
-            callsById.delete(id);
-            runs.delete(id);
-            layers.delete(id);
-          }
-          sort();
-          return undefined;
-        case 'log':
-          return append(line.id, line.from, line.items);
-        case 'layers': {
-          const ofRoot = layers.get(line.id) ?? new Map<string, readonly LayerEntry[]>();
-          layers.set(line.id, ofRoot.set(line.callId, line.layers));
-          return undefined;
-        }
-        case 'holds':
-          state.holds = line.holds;
-          return undefined;
-        case 'breakpoints':
-          state.breakpoints = line.breakpoints;
-          return undefined;
-        case 'notice':
-          state.notices = [...state.notices, line.text].slice(-maxNotices);
-          return undefined;
-      }
-    },
-    addFile: (entry, items) => {
-      callsById.set(entry.id, entry);
-      files.add(entry.id);
-      const run = createRun();
-      run.log.append(items);
-      runs.set(entry.id, run);
-      sort();
-    },
+    ...{ callsById, runs, layers, addFile },
+    take: (line) => take(known, line),
     dismissNotice: (index) => {
       state.notices = state.notices.filter((_, at) => at !== index);
     },
   };
 };
+
+const take = (known: ReturnType<typeof createKnown>, line: FeedLine): string | undefined => {
+  const { state, layers } = known;
+  switch (line.line) {
+    case 'hello':
+      known.begin(line);
+      return undefined;
+    case 'calls':
+      known.setCalls(line.calls);
+      return undefined;
+    case 'removed':
+      known.remove(line.ids);
+      return undefined;
+    case 'log':
+      return known.append(line.id, line.from, line.items);
+    case 'layers': {
+      const ofRoot = layers.get(line.id) ?? new Map<string, readonly LayerEntry[]>();
+      layers.set(line.id, ofRoot.set(line.callId, line.layers));
+      return undefined;
+    }
+    case 'holds':
+      state.holds = line.holds;
+      return undefined;
+    case 'breakpoints':
+      state.breakpoints = line.breakpoints;
+      return undefined;
+    case 'notice':
+      state.notices = [...state.notices, line.text].slice(-maxNotices);
+      return undefined;
+  }
+};
+
+/** The state that the lines of the server change, and the files that were opened. */
+const createKnown = () => {
+  const callsById = new Map<string, CallEntry>();
+  const layers = new Map<string, Map<string, readonly LayerEntry[]>>();
+  const files = new Set<string>();
+  let isNew = true;
+  const state: State = {
+    ...{ title: 'Millrace devtools', source: 'agents', holdable: [], breakpoints: [] },
+    ...{ holds: [], notices: [], calls: [] },
+  };
+  const sort = (): void => {
+    state.calls = [...callsById.values()].sort((a, b) => b.startedAt - a.startedAt);
+  };
+  const { runs, awaited, append } = createRuns();
+  /** Another process may answer now: it does not know the calls of the one before. */
+  const begin = ({ title, source, holdable, breakpoints }: LineOf<'hello'>): void => {
+    isNew = true;
+    Object.assign(state, { title, source, holdable, breakpoints, holds: [] });
+    for (const id of callsById.keys()) if (!files.has(id)) callsById.delete(id);
+    awaited.clear();
+    sort();
+  };
+  const setCalls = (calls: readonly CallEntry[]): void => {
+    for (const call of calls) callsById.set(call.id, call);
+    sort();
+    if (isNew) for (const id of runs.keys()) if (!callsById.has(id)) runs.delete(id);
+    isNew = false;
+  };
+  const remove = (ids: readonly string[]): void => {
+    for (const id of ids) for (const known of [callsById, runs, layers]) known.delete(id);
+    sort();
+  };
+  const addFile: Session['addFile'] = (entry, items) => {
+    callsById.set(entry.id, entry);
+    files.add(entry.id);
+    const run = createRun();
+    run.log.append(items);
+    runs.set(entry.id, run);
+    sort();
+  };
+  return { state, callsById, runs, layers, append, begin, setCalls, remove, addFile };
+};
+
+/** The logs of calls that are shown. */
+const createRuns = () => {
+  const runs = new Map<string, Run>();
+  const awaited = new Set<string>();
+  /** Returns the id of a call whose log has to be sent again, because a part of it is missing. */
+  const append = (id: string, from: number, items: readonly LogItem[]): string | undefined => {
+    const known = runs.get(id);
+    if (from > 0 && known?.log.size !== from) {
+      if (awaited.has(id)) return undefined;
+      awaited.add(id);
+      return id;
+    }
+    awaited.delete(id);
+    const run = from === 0 || known === undefined ? createRun() : known;
+    runs.set(id, run);
+    run.log.append(items);
+    return undefined;
+  };
+  return { runs, awaited, append };
+};
+
+type LineOf<Kind extends FeedLine['line']> = Extract<FeedLine, { readonly line: Kind }>;
 
 /** Whether a call has the words in its input, its answer, its agent or its status. */
 export const hasWords = (call: CallEntry, words: string): boolean => {
