@@ -11,7 +11,7 @@ export {
   recallBeforeInput,
 } from '../seams/call.js';
 export { interruptLayer } from '../seams/steps.js';
-export { places } from '../seams/places.js';
+export { layerPlaces } from '../seams/layer-places.js';
 export { isResumed } from '../seams/through.js';
 export { lineageOf } from '../seams/call-scope.js';
 export type { Answer } from '../seams/layer.js';

@@ -64,7 +64,7 @@ import type { Resumable, ResumeOptions } from './resumable.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
 import { interruptLayer, isInterruptible } from '../seams/steps.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
@@ -246,7 +246,7 @@ export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
 
 const recording = (open: <T>(context: Context, call$: Observable<T>) => Observable<T>): Layer => ({
   name: 'journal',
-  priority: places.journal,
+  priority: layerPlaces.journal,
   single: true,
   inherit: true,
   record: (context) => {
@@ -336,7 +336,7 @@ const carrying = (
 ): readonly Layer[] => [
   trusted({
     name: 'carried',
-    priority: places.repair,
+    priority: layerPlaces.repair,
     call: (context) => (next) => (call) => {
       const messages = read(context.info, context);
       context.local(givenHistory).messages = messages;

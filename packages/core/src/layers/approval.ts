@@ -40,7 +40,7 @@ import type {
   Tool,
   ToolContext,
 } from '../tools/types.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
@@ -148,7 +148,7 @@ export const approval = (approver: Approver, options: ApprovalOptions = {}): Lay
   checkOptions('approval()', options, rules);
   return trusted({
     name: 'approval',
-    priority: places.approval,
+    priority: layerPlaces.approval,
     inherit: true,
     call:
       ({ local }) =>

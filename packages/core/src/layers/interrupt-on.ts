@@ -6,7 +6,7 @@ import { toInterrupt } from '../flow/interruption.js';
 import type { Layer, Context } from '../seams/layer.js';
 import { interruptLayer } from '../seams/steps.js';
 import { having } from '../values/options.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 /**
  * Interrupts a call when the source emits its first value, with calls below it. A string, or the text of a `message`,
@@ -17,7 +17,7 @@ export const interruptOn = (source$: Observable<unknown>): readonly Layer[] => {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',
-    priority: places.outermost,
+    priority: layerPlaces.outermost,
     call: (context) => (next) => (call) =>
       merge(interruptedBy$([layer], context), next(call)).pipe(take(1)),
   };

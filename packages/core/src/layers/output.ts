@@ -45,7 +45,7 @@ import type { InputSchema, Validation, Validator } from '../values/schema.js';
 import { brief, validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
 import type { LoopCall } from '../seams/call.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 /**
  * Defines the structured output, `reply.output`: the model is asked for JSON that matches the schema, and may correct
@@ -64,7 +64,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   const read$ = (text: string): Observable<Validation> => readOutput$(validator, text);
   return trusted({
     name: 'output',
-    priority: places.outermost,
+    priority: layerPlaces.outermost,
     single: true,
     schema,
     call:

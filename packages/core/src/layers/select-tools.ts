@@ -16,7 +16,7 @@ import { messageOf } from '../values/errors.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../values/options.js';
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 export interface ToolSelection {
   /** Picks tools for the question. Default: all tools. */
@@ -45,7 +45,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
   checkOptions('selectTools()', options, rules);
   return {
     name: 'selectTools',
-    priority: places.selectTools,
+    priority: layerPlaces.selectTools,
     single: true,
     call:
       ({ perform, hooks }) =>
@@ -155,7 +155,7 @@ export const addTools = (
   ...added: readonly ToolEntry[] | readonly [Observable<readonly ToolEntry[]>]
 ): Layer => ({
   name: 'addTools',
-  priority: places.additions,
+  priority: layerPlaces.additions,
   call: (context) => (next) => (call) =>
     defer(() => {
       const entries = added.filter((entry): entry is ToolEntry => !isObservable(entry));
@@ -227,6 +227,6 @@ export const withOwnTools = <Output extends InputSchema | undefined>(
 
 const pinning = (names: readonly string[]): Layer => ({
   name: 'pinnedTools',
-  priority: places.pinnedTools,
+  priority: layerPlaces.pinnedTools,
   call: () => (next) => (call) => next({ ...call, pinned: [...call.pinned, ...names] }),
 });

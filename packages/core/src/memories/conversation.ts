@@ -67,7 +67,7 @@ import {
   waitingTools,
   withResults,
 } from './suspend.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 /**
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
@@ -75,7 +75,7 @@ import { places } from '../seams/places.js';
  */
 export const conversation: Layer = trusted({
   name: 'conversation',
-  priority: places.conversation,
+  priority: layerPlaces.conversation,
   single: true,
   call: (context) => (next) => (call) =>
     loadConversation$(
@@ -381,7 +381,7 @@ export const history = (
   checkOptions('history()', options, historyRules);
   const layer: HistoryLayer = trusted({
     name: 'history',
-    priority: places.additions,
+    priority: layerPlaces.additions,
     single: true,
     messages,
     call:

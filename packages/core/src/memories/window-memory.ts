@@ -10,7 +10,7 @@ import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
 import { assertPaired } from '../run.js';
 import { withResults } from './suspend.js';
 import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
-import { places } from '../seams/places.js';
+import { layerPlaces } from '../seams/layer-places.js';
 
 export interface WindowMemoryOptions {
   /** Maximum number of turns: user messages with everything up to the answer. Default: 10. */
@@ -176,7 +176,7 @@ export const wrapMemory = (name: string, wrap: (inner: MemoryFactory) => MemoryF
   }
   return {
     name,
-    priority: places.additions,
+    priority: layerPlaces.additions,
     call:
       ({ info: { sessionId = '' } }) =>
       (next) =>

@@ -15,7 +15,7 @@ import type { Perform, Step } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
 import { made, trustedOnes } from './through.js';
-import { places } from './places.js';
+import { layerPlaces } from './layer-places.js';
 
 /**
  * The life of a step: `performThrough` runs it through the layers of its call. On an interrupt, `interruptLayer` cuts it, once nothing holds
@@ -102,7 +102,7 @@ const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string
  */
 export const interruptLayer: Layer = {
   name: 'interrupt',
-  priority: places.interrupt,
+  priority: layerPlaces.interrupt,
   inherit: true,
   step:
     ({ interruption }) =>

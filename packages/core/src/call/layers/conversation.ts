@@ -25,12 +25,12 @@ import {
 } from '../../values/shape.js';
 import { type Instructions, instructionsOf, resolved } from '../instructions.js';
 import type { Observable } from 'rxjs';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Opens a call without a history. Layers of the same name replace it. */
 export const conversationLayer: Layer = trusted({
   name: 'conversation',
-  priority: places.conversation,
+  priority: layerPlaces.conversation,
   single: true,
   call: (context) => (next) => (call) => {
     if (call.memory !== noMemory) throw misuse("A memory needs the layer 'conversation'.");

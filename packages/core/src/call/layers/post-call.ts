@@ -6,12 +6,12 @@ import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
 import { answerTextOf } from '../../values/message.js';
 import { type Reply, withOwnText } from '../../values/reply.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Runs the reply through the interceptors of `postCall`, before it is stored. */
 export const postCallLayer: Layer = trusted({
   name: 'postCall',
-  priority: places.postCall,
+  priority: layerPlaces.postCall,
   call:
     ({ info: call, hooks, local, perform }) =>
     (next) =>

@@ -3,12 +3,12 @@ import { type Eventual, made$ } from '../../flow/contained.js';
 import { outcome } from '../../run.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Starts a call, after the outer layers. */
 export const preCallLayer: Layer = trusted({
   name: 'preCall',
-  priority: places.preCall,
+  priority: layerPlaces.preCall,
   call: (context) => (next) => (call) => afterPreCall$(context, () => next(call)),
 });
 

@@ -31,7 +31,7 @@ import { createStage, type Stage, through$ } from '../../flow/stage.js';
 import type { Step, StepForm } from '../../step.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from '../../tools/toolkit.js';
 import type { Call } from '../../seams/call.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /**
  * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end
@@ -51,7 +51,7 @@ export const prepare = (
 /** Runs a call through the interceptors of `prepare`, such as guards. Only input that passed all is stored. */
 const prepareLayer: Layer = trusted({
   name: 'prepare',
-  priority: places.prepare,
+  priority: layerPlaces.prepare,
   call: (context) => (next) => (call) =>
     context
       .perform(preparation(call, hooksOf(context.layers), context))

@@ -46,7 +46,7 @@ import type { CallInfo } from '../../values/reply.js';
 import { valueOf } from '../../tools/context-key.js';
 import { wholeOf, wrapMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /**
  * Adds long-term memory to an agent: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{
@@ -197,7 +197,7 @@ const recallMemories = (
   position: string,
 ): Layer => ({
   name: recallLayer,
-  priority: places.recall,
+  priority: layerPlaces.recall,
   call: (context) => (next) => (call) => {
     if (!isOpen(call)) return next(call);
     const scope = scopeIn(context, call);
@@ -245,7 +245,7 @@ const recordMemories = (
   position: string,
 ): Layer => ({
   name: 'recordMemories',
-  priority: places.recordMemories,
+  priority: layerPlaces.recordMemories,
   call: (context) => (next) => (prepared) =>
     next(prepared).pipe(
       concatMap((reply) => {

@@ -6,7 +6,7 @@ import { consultInCall$, instruction } from '../../phases/consult.js';
 import type { Layer } from '../../seams/layer.js';
 import type { PlanningOptions } from './planning-options.js';
 import { planningRules, rewriteQuestionPrompt, resolvePrompt } from './planning-options.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 export interface RewriteQuestionOptions extends PlanningOptions {
   /** Minimum length of the history is one more than this. Default: 3. */
@@ -28,7 +28,7 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => 
   const { name: phase = 'rewriteQuestion' } = options;
   return {
     name: phase,
-    priority: places.rewriteQuestion,
+    priority: layerPlaces.rewriteQuestion,
     call: (context) => (next) => (call) => {
       const { history, input, toolkit } = call;
       const question = askedText(input).trim();

@@ -15,7 +15,7 @@ import {
   type RetrievedPassage,
   type Retriever,
 } from './passages.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 export interface RetrieveOptions {
   /** Maximum number of passages. Default: 5. */
@@ -43,7 +43,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
   const { limit = 5, placement = 'system', query = questionOf } = defined(options);
   return {
     name: 'retrieve',
-    priority: places.retrieve,
+    priority: layerPlaces.retrieve,
     call:
       ({ perform, hooks, local }) =>
       (next) =>

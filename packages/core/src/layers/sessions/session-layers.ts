@@ -55,7 +55,7 @@ import { afterPreCall$ } from '../../call/layers/pre-call.js';
 import { outcome } from '../../run.js';
 import { scopeOf } from '../../seams/call-scope.js';
 import { interruptLayer } from '../../seams/steps.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -184,7 +184,7 @@ const queueLayer = (
 ): Layer => ({
   name: 'session',
   // Outermost: work of layers after the reply still belongs to the call.
-  priority: places.session,
+  priority: layerPlaces.session,
   labels: { sessionId: id },
   context: values,
   call: (context) => (next) => (call) =>
@@ -260,7 +260,7 @@ const turnLayer = (
   { arrival, attempts, hasOwnTools, onFailure, onSuspended, place }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
-  priority: places.sessionTurn,
+  priority: layerPlaces.sessionTurn,
   call: (context) => (next) => (call) =>
     offTheClock(
       context,
@@ -327,7 +327,7 @@ const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined 
 
 const supersededLayer: Layer = {
   name: 'superseded',
-  priority: places.superseded,
+  priority: layerPlaces.superseded,
   call:
     ({ interruption, local }) =>
     (next) =>
@@ -340,7 +340,7 @@ const supersededLayer: Layer = {
 
 const usageLayer = ({ record }: SessionParts): Layer => ({
   name: 'sessionUsage',
-  priority: places.budget,
+  priority: layerPlaces.budget,
   inherit: true,
   step: ({ info: { callId }, hooks, local }) => {
     local(pendingApprovals).add = (toolCall, iteration) =>

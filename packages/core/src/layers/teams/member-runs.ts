@@ -8,7 +8,7 @@ import type { ToolContext } from '../../tools/types.js';
 import type { Message } from '../../values/message.js';
 import type { ToolRun } from '../../values/reply.js';
 import { toToolRun } from '../../values/tool-output.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /** The id of the step in which an agent made of steps makes its calls. */
 export const stepsId = 'steps';
@@ -31,7 +31,7 @@ const teams = cell('family', () => new Map<string, Map<string, Member>>());
  */
 export const memberRuns: Layer = trusted({
   name: 'memberRuns',
-  priority: places.memberRuns,
+  priority: layerPlaces.memberRuns,
   inherit: true,
   call: (context) => (next) => (call) => {
     const { callId, parentId, agent } = context.info;

@@ -18,7 +18,7 @@ import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell, replayedSteps } from '../../step.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Limits of a budget, at least one of `tokens`, `money` and `toolCalls`. */
 export interface BudgetOptions {
@@ -112,7 +112,7 @@ const createBudget = (
     });
   return {
     name: isShared ? 'sharedBudget' : 'budget',
-    priority: places.budget,
+    priority: layerPlaces.budget,
     inherit: true,
     options,
     get spent() {

@@ -7,7 +7,7 @@ import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
 import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 import { lineageOf } from '../../seams/call-scope.js';
-import { places } from '../../seams/places.js';
+import { layerPlaces } from '../../seams/layer-places.js';
 
 export interface SemaphoreOptions {
   /** Maximum number of slots held at the same time. */
@@ -137,7 +137,7 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
   checkOptions('limitCalls()', { semaphore }, { semaphore: isSemaphore }, ['semaphore']);
   return {
     name: 'limitCalls',
-    priority: places.limitCalls,
+    priority: layerPlaces.limitCalls,
     call:
       ({ info, hooks, interruption, scheduler }) =>
       (next) =>

@@ -1,8 +1,8 @@
 /**
  * The places of the layers of Millrace, outermost first. A layer is outside of those with a higher number; one without a place is
- * the innermost, at 100. `priority: places.journal - 1` puts a layer just outside of the journal.
+ * the innermost, at 100. `priority: layerPlaces.journal - 1` puts a layer just outside of the journal.
  */
-export const places = {
+export const layerPlaces = {
   /** Outside of all that may wait or answer: `interruptOn`, `output`. */
   outermost: -Number.MAX_VALUE,
   /** The wait in the queue of a session, and all that follows the reply. */
