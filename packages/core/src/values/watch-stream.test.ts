@@ -51,6 +51,8 @@ describe('watchStream', () => {
   it('reports one end if it is cancelled while a read waits', async () => {
     const { ends, reader } = watching(new ReadableStream());
     const waiting = reader.read();
+    // The read reaches the source a few microtasks later.
+    await new Promise((resolve) => setImmediate(resolve));
     await reader.cancel();
     expect(await waiting).toEqual({ done: true, value: undefined });
     expect(ends).toEqual(['cancelled']);
