@@ -44,15 +44,10 @@ export interface CallSetup {
 export type Composition = ReturnType<typeof compose>;
 
 /** Composes the layers of calls: once for all calls of an agent that have none of their own. */
-export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => {
-  const above = inherited ?? [];
-  const interceptors = hooksOf(layersOf(use, above));
+export const compose = (use: readonly Layer[], inherited: readonly Layer[] = []) => {
+  const interceptors = hooksOf(layersOf(use, inherited));
   const native = [preCallLayer, ...layersFor(interceptors), conversationLayer, postCallLayer];
-  return {
-    use,
-    layers: layersOf([...native, ...use], above),
-    interceptors,
-  };
+  return { use, layers: layersOf([...native, ...use], inherited), interceptors };
 };
 
 export interface StartedCall extends CallScope {
@@ -98,7 +93,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
   // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
   let performs: Perform | undefined;
   const ids = new Set<string>();
-  const voice = speakerInterceptors;
+  const heard = { listeners, speakerInterceptors, deliver };
   const context: Context = {
     info: call,
     local,
@@ -106,7 +101,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
       if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
       return (performs ??= performing(context, setup.model, above))(step);
     },
-    hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
+    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq }),
     events$,
     scheduler,
     demand: joinDemand(options.demand, caller?.demand),
@@ -114,9 +109,8 @@ export const createCall = (setup: CallSetup): StartedCall => {
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };
-  const waiters = [...waitersFor(parent), call];
   const started: StartedCall = {
-    ...{ context, labels, above, waiters, listeners, speakerInterceptors, deliver, cells },
+    ...{ ...heard, context, labels, above, cells, waiters: [...waitersFor(parent), call] },
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);

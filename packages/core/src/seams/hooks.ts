@@ -76,7 +76,7 @@ export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Hook[];
   /** The interceptors of the call, and of the parents that it speaks for. Default: `interceptors`. */
-  readonly voice?: readonly Hook[];
+  readonly speakerInterceptors?: readonly Hook[];
   readonly scheduler: SchedulerLike;
   /** Delivers the events of the family of calls, one at a time. */
   readonly deliver: Trampoline;
@@ -87,7 +87,7 @@ export interface HooksInit {
 export const createHooks = ({
   call,
   interceptors,
-  voice = interceptors,
+  speakerInterceptors = interceptors,
   scheduler,
   deliver,
   listeners,
@@ -159,7 +159,7 @@ export const createHooks = ({
     name: interceptor.name,
     stage: stageOf(interceptor, call, report),
   }));
-  const transforms = ordered(voice, 'chunks');
+  const transforms = ordered(speakerInterceptors, 'chunks');
 
   const eventOf = (iteration: number, own: ModifiablePayload): ModifiableEvent =>
     freezeEvent(withErrorOf(own, Object.assign(envelope(own.type, iteration, 0), own)));
@@ -192,7 +192,7 @@ export const createHooks = ({
       }));
   return {
     report,
-    voice,
+    voice: speakerInterceptors,
     intercepted$,
     emit$: (iteration, payload, next) =>
       intercepted$(iteration, payload, (event) => {
