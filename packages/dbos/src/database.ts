@@ -172,7 +172,7 @@ const overIn = (status: string): string => `select workflow_uuid as id from ${st
 
 const pageSize = 500;
 
-/** A workflow as a call of an engine; undefined if it is none. */
+/** A workflow as a call of an engine; undefined for any other. */
 const callIn = (
   name: string,
   callId: string,

@@ -3,6 +3,7 @@ import {
   type Approver,
   contextKey,
   type Layer,
+  MillraceError,
   type ToolCallBlock,
   type Verdict,
 } from '@millrace/core';
@@ -12,7 +13,6 @@ import {
   defer,
   filter,
   first,
-  from,
   map,
   merge,
   mergeMap,
@@ -116,8 +116,8 @@ const isOn = (
 
 /**
  * An approver that waits for `decide$` of the engine, from any process: `approval(awaitDecision)`. The wait outlasts
- * the process, and holds one of the places of `concurrency`: for waits of days, use `suspend`. Denies the tool call if no engine
- * runs the call.
+ * the process, and holds one of the places of `concurrency`: for waits of days, use `suspend`. If no engine runs the call,
+ * it errors with `config`.
  *
  * @example
  * ```ts
@@ -125,9 +125,15 @@ const isOn = (
  * ```
  */
 export const awaitDecision: Approver = Object.assign(
-  ((request) =>
-    from([request.context.get(decisions)]).pipe(
-      mergeMap((decide$) => decide$(request)),
-    )) satisfies Approver,
+  ((request) => defer(() => decideIn(request)(request))) satisfies Approver,
   { parallel: true },
 );
+
+const decideIn = ({ context }: ApprovalRequest): Decide$ => {
+  try {
+    return context.get(decisions);
+  } catch (cause) {
+    const why = 'awaitDecision needs an engine: start the call with openDbos().';
+    throw new MillraceError('config', why, { cause });
+  }
+};

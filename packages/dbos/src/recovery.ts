@@ -1,7 +1,7 @@
 import { type Connection, idsIn, lockSeed, silentMs, workerName } from './connection.js';
 import { versionOf } from './order.js';
 
-/** What becomes of the running calls of workers that end or die. */
+/** Continues the running calls of workers that end or die. */
 export interface Recovery {
   /** The other workers of our version that have running calls but are not connected. Disconnects those that hang. */
   gone(ours: Worker, queues: readonly string[]): Promise<readonly string[]>;

@@ -152,7 +152,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
   };
 };
 
-/** Reports where an answer comes from, and returns the chunks that the caller gets. */
+/** Reports the source of an answer, and returns the chunks that the caller gets. */
 const readItem = (
   item: Item,
   pays: () => boolean,

@@ -133,7 +133,7 @@ interface Extractor {
   readonly consolidate$: (scope: MemoryScope) => Observable<ExtractionEvent>;
 }
 
-/** What the extraction of turns needs. */
+/** The part of the options that extracting turns needs. */
 interface Extraction {
   readonly options: ExtractMemoriesOptions;
   readonly agent: ReturnType<typeof extractionAgent>;

@@ -194,7 +194,7 @@ const contender$ = (
 
 type Tokens = Partial<Usage>;
 
-/** What both models have spent. */
+/** The usage of both models. */
 const createBill = () => {
   /** The usage of each model, that of earlier attempts of the second one, and all of it once it has lost. */
   let spent: Tokens = {};

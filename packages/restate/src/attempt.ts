@@ -7,6 +7,7 @@ import {
   type Input,
   interruptOn,
   type Layer,
+  MillraceError,
   type Reply,
   type ToolCallBlock,
   type Verdict,
@@ -161,11 +162,11 @@ const isOn = (
 
 /**
  * An approver that waits for the handler `decide` of the object of the running call: `requireApproval(tool, awaitDecision)`. The wait survives the
- * process: another one asks again, and takes decisions made in the meantime. Denies the tool call outside Restate.
+ * process: another one asks again, and takes decisions made in the meantime. Outside of Restate, the call errors with `config`.
  */
 export const awaitDecision: Approver = Object.assign<Approver, Pick<Approver, 'parallel'>>(
   (request) =>
-    defer(() => request.context.get(messagesOfCall)).pipe(
+    defer(() => messagesIn(request)).pipe(
       filter(isType('decide')),
       filter((decided) => isOn(decided, request)),
       map(({ verdict }) => verdict),
@@ -173,3 +174,12 @@ export const awaitDecision: Approver = Object.assign<Approver, Pick<Approver, 'p
     ),
   { parallel: true },
 );
+
+const messagesIn = ({ context }: ApprovalRequest): Observable<CallMessage> => {
+  try {
+    return context.get(messagesOfCall);
+  } catch (cause) {
+    const why = 'awaitDecision needs Restate: serve the agent with restateAgents().';
+    throw new MillraceError('config', why, { cause });
+  }
+};

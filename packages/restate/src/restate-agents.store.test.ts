@@ -501,12 +501,14 @@ describe('restateAgents()', () => {
   });
 });
 
-it('without Restate, a tool that waits for a decision is denied', async () => {
+it('I23: without Restate, a tool that waits for a decision fails the call, and the error names the fix', async () => {
   const pay = requireApproval(
     tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' }),
     awaitDecision,
   );
   const model = scriptedModel([toolCall('pay')], [text('Denied.')]);
-  const { toolCalls } = await createAgent({ model, tools: [pay] }).call('Pay.');
-  expect(toolCalls).toMatchObject([{ name: 'pay', isError: true }]);
+  await expect(createAgent({ model, tools: [pay] }).call('Pay.')).rejects.toMatchObject({
+    code: 'config',
+    message: expect.stringContaining('serve the agent with restateAgents()'),
+  });
 });

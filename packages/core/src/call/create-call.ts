@@ -60,7 +60,7 @@ export interface StartedCall extends CallScope {
 
 /** Creates the state of one call: its context, and what the calls below need of it. */
 export const createCall = (setup: CallSetup): StartedCall => {
-  const { agentName, options, listener, given } = setup;
+  const { options, listener, given } = setup;
   const { parent, limits } = options;
   const above = parent === undefined ? undefined : toolScopeOf(parent);
   const { scope } = above ?? {};
@@ -73,7 +73,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
       : compose(setup.composition.use, handedDown(caller.layers, speaks));
   const labels: CallLabels = { ...scope?.labels };
   for (const layer of use) Object.assign(labels, layer.labels);
-  const call = infoOf(agentName, options, labels, above, speaks);
+  const call = infoOf(setup, labels, above, speaks);
   const events$ = new Subject<AgentEvent>();
   const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
   const listeners = [...new Set([own, listener, ...(scope?.listeners ?? [])])];
@@ -84,8 +84,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
   const deliver = scope?.deliver ?? createTrampoline();
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   const local = createLocals(cells);
-  const numbers = local(numbering);
-  const nextSeq = (): number => (numbers.last += 1);
+  const nextSeq = (): number => (local(numbering).last += 1);
   if (scope === undefined && limits?.retryBudget !== undefined) {
     local(retries).budget = createRetryBudget(limits.retryBudget);
   }
@@ -119,8 +118,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
 };
 
 const infoOf = (
-  agentName: string,
-  { callId, metadata }: CallOptions,
+  { agentName, options: { callId, metadata } }: CallSetup,
   labels: CallLabels,
   above: ToolScope | undefined,
   speaks: boolean,

@@ -87,7 +87,7 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
 }
 
-/** What a tool can check of a call that starts. */
+/** The part of a starting call that a tool can check. */
 export interface CallOfTool {
   readonly info: CallInfo;
   readonly local: Locals;

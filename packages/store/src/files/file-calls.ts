@@ -161,7 +161,7 @@ export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   scheduler: having('schedule', 'an RxJS scheduler, such as asyncScheduler'),
 };
 
-/** Reads a range of the records of a call, from where it was read last, if that is before them. */
+/** Reads a range of the records of a call, from the end of the last reading, if that is before them. */
 const records$ = (
   path: string,
   range: RecordRange,
