@@ -28,7 +28,6 @@ import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
 import { contextValues } from '../tools/context-key.js';
 import { failed$, outcome } from '../run.js';
-
 import { callOf, type CallSetup, createCall, type StartedCall } from './create-call.js';
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
@@ -46,11 +45,11 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     };
     if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
     const begun$ = defer(() => {
-      if (hasBegun) throw openFault();
+      if (hasBegun) throw recordFault();
       return run$(replyThroughLayers$(setup, call));
     });
     return defer(() => recordThrough(context.layers, context, begun$)).pipe(
-      throwIfEmpty(() => (nothing = openFault())),
+      throwIfEmpty(() => (nothing = recordFault())),
       // Observers of the agent also see calls that could not start.
       catchError((cause: unknown) => {
         // A sub-agent that waits emits no reply.
@@ -65,8 +64,8 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     );
   });
 
-const openFault = (): MillraceError =>
-  new MillraceError('invalidState', "A layer's 'open' must subscribe once.");
+const recordFault = (): MillraceError =>
+  new MillraceError('invalidState', "A layer's 'record' must subscribe once.");
 
 const observedCall$ = <Seen>(
   options: CallOptions,

@@ -344,8 +344,8 @@ describe('layers', () => {
   });
 
   it.each<[Layer['record'], string]>([
-    [() => () => EMPTY, "A layer's 'open' must subscribe once"],
-    [() => (call$) => concat(call$, call$), "A layer's 'open' must subscribe once"],
+    [() => () => EMPTY, "A layer's 'record' must subscribe once"],
+    [() => (call$) => concat(call$, call$), "A layer's 'record' must subscribe once"],
     [
       () => {
         throw new Error('torn');
