@@ -11,6 +11,7 @@ export {
   type Envelope,
   type EventOf,
   type Events,
+  type TypedEventOf,
   isEvent,
 } from './events.js';
 export { answerTool } from './models/answer-tool.js';
