@@ -8,6 +8,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'core/src/flow/contained.ts': ['a model'],
   'core/src/flow/demand.ts': ['stream() that somebody else reads on'],
+  'core/src/flow/one-value.ts': ['a layer'],
   'core/src/flow/trampoline.ts': [
     'core/src/flow/async-context.test.ts',
     'core/src/flow/async-context.test.ts',
@@ -32,7 +33,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/models/retry.ts': ['retry()', 'fallback()'],
   'core/src/operators/bounded.ts': ['core/src/flow/async-context.test.ts'],
   'core/src/phases/check-tool-call.ts': ['the validation of a tool'],
-  'core/src/seams/layer.ts': ['interrupt() of a layer that does not pass the call on', 'a layer'],
+  'core/src/seams/through.ts': ['interrupt() of a layer that does not pass the call on'],
   'gateway/src/cache-responses.ts': ['cacheResponses(): a slow store'],
   'gateway/src/single-flight.ts': [
     'cacheResponses(): one request for all',
@@ -44,13 +45,11 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'reactive/src/live-source.ts': ['liveInstructions()'],
   'reactive/src/speculate.ts': ['speculate()'],
   'retrieval/src/embed/offline-embedder.ts': ['retrieval/src/embed/offline-embedder.slow.test.ts'],
-  'server/src/chat/conversations.ts': [
-    'a conversation of chatServer() that is loaded',
-    'what chatServer() does for itself',
-  ],
+  'server/src/chat/background-work.ts': ['what chatServer() does for itself'],
   'server/src/chat/open-sessions.ts': [
     'chatServer() after a restart',
     'chatServer() that looks for what has been left',
     'server/src/chat/recovering.test.ts',
   ],
+  'server/src/chat/session-turns.ts': ['a conversation of chatServer() that is loaded'],
 };

@@ -84,13 +84,17 @@ const raisedPast =
 
 /** Nothing is paid, whatever the model writes first. */
 const paidAnyway =
-  (guarded: (till: Till) => Guarded, answer: ScriptedAnswer = [paying]): Attack<undefined> =>
+  (
+    guarded: (till: Till) => Guarded,
+    answer: ScriptedAnswer = [paying],
+    expected = 'answer',
+  ): Attack<undefined> =>
   async () => {
     const till = openTill();
     const model = scriptedModel(answer, [text('Done.')]);
     const end = await endOf(createAgent({ model, ...guarded(till) }));
     if (till.paid.length > 0) return `paid ${till.paid.join()} (${end})`;
-    return end === 'answer' ? undefined : `the call ended with ${end}`;
+    return end === expected ? undefined : `the call ended with ${end}`;
   };
 
 const vetoPay = on(
@@ -218,9 +222,12 @@ export const deciderScenes = [
       ...Object.fromEntries(
         ['yes', 1, 'true', {}, { approved: 'true' }, { approved: 1 }, [], null].map((verdict) => [
           `the verdict ${JSON.stringify(verdict)}`,
-          paidAnyway(({ pay }) => ({
-            tools: [requireApproval(pay, untyped(verdict))],
-          })),
+          // The program is wrong, not the model.
+          paidAnyway(
+            ({ pay }) => ({ tools: [requireApproval(pay, untyped(verdict))] }),
+            [paying],
+            'config',
+          ),
         ]),
       ),
       'a denial after the guard was removed by a deploy': guardRemoved,

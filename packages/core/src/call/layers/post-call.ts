@@ -61,11 +61,7 @@ const stopped = (call: Context['info'], { output: _output, ...reply }: Reply): R
 });
 
 const sameReply = (before: Reply, given: Reply): Reply => {
-  const { content, ...edited } = withOwnText(given, before);
-  return {
-    ...edited,
-    id: before.id,
-    role: before.role,
-    content: content.filter(({ type }) => type !== 'tool_call'),
-  };
+  const edited = withOwnText(given, before);
+  const content = edited.content.filter(({ type }) => type !== 'tool_call');
+  return { ...edited, id: before.id, role: before.role, content };
 };
