@@ -222,11 +222,11 @@ export const deciderScenes = [
       ...Object.fromEntries(
         ['yes', 1, 'true', {}, { approved: 'true' }, { approved: 1 }, [], null].map((verdict) => [
           `the verdict ${JSON.stringify(verdict)}`,
-          // The program is wrong, not the model.
+          // The program is wrong, not the model. A list is a source, here of no verdict.
           paidAnyway(
             ({ pay }) => ({ tools: [requireApproval(pay, untyped(verdict))] }),
             [paying],
-            'config',
+            Array.isArray(verdict) ? 'answer' : 'config',
           ),
         ]),
       ),
