@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
 import { statIfExists } from './file-system.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
@@ -30,7 +31,10 @@ export const countedSegments = (segments: readonly Segment[]): readonly Segment[
   return counted;
 };
 
-/** The segments after a number, in order. Those that are being created are missing. */
+/**
+ * The segments after a number, in order. Those that are being created are missing. When the newest was read, it was the newest: whoever
+ * starts a later one sees its head.
+ */
 export const segmentsAfter = async (directory: string, than: number): Promise<FoundSegments> => {
   const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
   const segments: Segment[] = [];
@@ -40,6 +44,9 @@ export const segmentsAfter = async (directory: string, than: number): Promise<Fo
     if (segment !== undefined) segments.push(segment);
   }
   const newest = numbers.at(-1);
+  // One that was started meanwhile may have been read before a head that is complete by now, and decides.
+  const hasNext = newest !== undefined && existsSync(segmentPath(directory, newest + 1));
+  if (hasNext) return segmentsAfter(directory, than);
   return { segments, newest, isWhole: segments.at(-1)?.number === newest };
 };
 
