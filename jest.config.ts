@@ -27,7 +27,7 @@ const config = async (): Promise<Config> => {
     globals: { MILLRACE_LAYER: layer },
     moduleNameMapper: {
       ...(layer !== undefined && {
-        '^(\\.{1,2}/.*|\\.)/layer\\.js$': '<rootDir>/scripts/test/layered.mjs',
+        '^(\\.{1,2}/.*|\\.)/read-use\\.js$': '<rootDir>/scripts/test/layered.mjs',
       }),
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
       '^create-millrace$': '<rootDir>/packages/create-millrace/src/index.ts',

@@ -135,7 +135,7 @@ const layered = {
   name: 'layered',
   setup({ onResolve }) {
     const path = join(root, 'scripts', 'test', 'layered.mjs');
-    onResolve({ filter: /^\.{1,2}\/(.*\/)?layer\.[jt]s$/ }, ({ importer }) =>
+    onResolve({ filter: /^\.{1,2}\/(.*\/)?read-use\.[jt]s$/ }, ({ importer }) =>
       importer === path ? undefined : { path },
     );
   },
