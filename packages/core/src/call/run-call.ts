@@ -103,9 +103,12 @@ const observedCall$ = <Seen>(
   ).pipe(
     abortWhen(options, context),
     // An outer layer may have answered it before it began.
-    thenMap((reply) =>
+    thenMap((answered) =>
       afterPreCall$(context, () => {
-        reply$.next(complete(reply, context));
+        const reply = frozen(withText(answered));
+        // First: within the last event, the caller may leave.
+        reply$.next(reply);
+        complete(reply, context);
         end();
         return EMPTY;
       }),
@@ -156,14 +159,12 @@ const replyThroughLayers$ = (
   });
 
 /** Emits the last event. */
-const complete = (answered: Reply, { hooks, local }: Context): Reply => {
-  const reply = frozen(withText(answered));
+const complete = (reply: Reply, { hooks, local }: Context): void => {
   const { run } = local(outcome);
   if (run !== undefined && reply.id !== run.answer.id) {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
   }
   hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
-  return reply;
 };
 
 /** A layer may have changed the content. */

@@ -32,8 +32,8 @@ export const countedSegments = (segments: readonly Segment[]): readonly Segment[
 };
 
 /**
- * The segments after a number, in order. Those that are being created are missing. When the newest was read, it was the newest: whoever
- * starts a later one sees its head.
+ * The segments after a number, in order. Those that are being created are missing. The head of the
+ * newest was complete before a later one was started, whose writer therefore sees it.
  */
 export const segmentsAfter = async (directory: string, than: number): Promise<FoundSegments> => {
   const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
@@ -44,7 +44,7 @@ export const segmentsAfter = async (directory: string, than: number): Promise<Fo
     if (segment !== undefined) segments.push(segment);
   }
   const newest = numbers.at(-1);
-  // One that was started meanwhile may have been read before a head that is complete by now, and decides.
+  // A later one was started meanwhile, and decides: it may have been started before this head was complete.
   const hasNext = newest !== undefined && existsSync(segmentPath(directory, newest + 1));
   if (hasNext) return segmentsAfter(directory, than);
   return { segments, newest, isWhole: segments.at(-1)?.number === newest };
