@@ -153,14 +153,14 @@ export const loadPlayed = async <T>(load: () => Promise<T>): Promise<T> => {
   return load();
 };
 
-/** Has the locks and the staged files of this process be those of one that is gone. */
+/** Has the locks and the staged files of this process be those of one that is gone. A lock may be released meanwhile. */
 export const expireAll = async (root: string): Promise<void> => {
   const gone = (name: string): string => name.replace(/^(\w+)\.\d+\./, '$1.9999999.');
   for (const name of await readdir(root)) {
     const isLock = name.endsWith('.lock');
     if (!isLock && name !== '.aside') continue;
-    for (const inner of await readdir(join(root, name))) {
-      await rename(join(root, name, inner), join(root, name, gone(inner)));
+    for (const inner of await readdir(join(root, name)).catch((): string[] => [])) {
+      await rename(join(root, name, inner), join(root, name, gone(inner))).catch(() => undefined);
     }
   }
 };
