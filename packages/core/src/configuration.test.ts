@@ -85,7 +85,7 @@ const cases: readonly Case[] = [
     /'pay'.*context key 'db' has no value/,
   ],
   [
-    'a verdict that is none',
+    'an invalid verdict',
     {
       tools: [
         requireApproval(
@@ -170,7 +170,7 @@ describe('I23: a configuration error', () => {
       /zod\/mini: import \{ z \} from 'zod', or pass jsonSchema\(z\.toJSONSchema\(schema\)\)/,
     ],
     [
-      'a key of a tool that is none',
+      'an invalid key of a tool',
       () => tool({ ...named, requires: wrong(['db']), run: () => 1 }),
       /'requires' must be a list of context keys/,
     ],
@@ -180,7 +180,7 @@ describe('I23: a configuration error', () => {
       /'metadata' must be an object of strings/,
     ],
     [
-      'a stop sequence that is none',
+      'an invalid stop sequence',
       () => createAgent({ model, request: { stopSequences: wrong([1]) } }),
       /'stopSequences' must be a list of strings/,
     ],
