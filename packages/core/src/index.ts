@@ -44,8 +44,9 @@ export { fromReadableStream, toReadableStream } from './operators/readable-strea
 export type { Layer, Context, OutputLayer, Use } from './seams/layer.js';
 export { conversation, history } from './memories/conversation.js';
 export { strictHistory } from './memories/repair.js';
-export type { Cell, Perform, Step, StepForm, ToolStepResult } from './step.js';
+export type { Cell, Perform, Step, ToolStepResult } from './step.js';
 export { cell, toolResultOf } from './step.js';
+export type { StepForm } from './journal/step-forms.js';
 export { inProcessMemory, type MemoryFactory } from './memories/in-process-memory.js';
 export type { AppendOptions, LoadOptions, Memory, MemoryChange } from './values/memory.js';
 export type { Entry, MessageTree, Place } from './values/message-tree.js';

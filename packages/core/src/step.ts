@@ -21,8 +21,6 @@ export interface Step<T> {
   readonly cut?: (why: Cut) => Observable<T>;
   /** The step may complete empty, which is not recorded. */
   readonly optional?: true;
-  /** How the value is stored and checked. The kinds of the loop need none. */
-  readonly form?: StepForm<T>;
 }
 
 export interface Cut {
@@ -30,18 +28,6 @@ export interface Cut {
   readonly reason: string;
   /** Replaces the tool result, or the reply for a model message. Default: "interrupted", and the partial message. */
   readonly message?: string;
-}
-
-/** How the value of a step is stored and read. */
-export interface StepForm<T> {
-  /** Converts the value to plain JSON. Default: it is plain JSON. */
-  readonly write?: (value: T) => unknown;
-  /** Whether a stored value is valid: files may be damaged. */
-  readonly isWritten: (written: unknown) => boolean;
-  /** Converts a stored value back. Default: it is the value. */
-  readonly read?: (written: unknown) => T;
-  /** A warning about what JSON could not express or what has changed since; or `undefined`. */
-  readonly warning?: (written: unknown) => string | undefined;
 }
 
 /** Performs a step, the only way to ask the outside world. Emits exactly one value; optional steps may be empty. */

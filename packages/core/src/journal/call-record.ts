@@ -12,8 +12,8 @@ import { interruptLayer } from '../seams/steps.js';
 import { readUse } from '../seams/read-use.js';
 import { type Message, withPlainResults } from '../values/message.js';
 import type { Place } from '../values/message-tree.js';
-import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
+import type { StepForm } from './step-forms.js';
 
 export interface CallRecord {
   readonly version: typeof callVersion;

@@ -1,25 +1,8 @@
 import { errorCodes, messageOf, MillraceError } from '../values/errors.js';
 import type { AgentEvent, EventType } from '../events.js';
-import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
+import { frozen } from '../values/message.js';
 import { isRecord } from '../values/json.js';
 import { eventPart, unwritable } from '../values/plain-json.js';
-import type { ModelAnswer } from '../phases/ask.js';
-import type { ToolDecision } from '../phases/authorize-tool-call.js';
-import type { ToolCallResult } from '../phases/tool-call.js';
-import type { Step, StepForm } from '../step.js';
-import type { Reply } from '../values/reply.js';
-import {
-  hasFields,
-  isArrayOf,
-  isAssistantMessage,
-  isBoolean,
-  isNumeric,
-  isOptional,
-  isString,
-  isToolCall,
-  isToolResult,
-  isUsage,
-} from '../values/shape.js';
 import type { StoredRecord } from './call-store-driver.js';
 
 export const stepText = (id: string, value: unknown): string => {
@@ -116,97 +99,3 @@ const readError = (written: Readonly<Record<string, unknown>>): MillraceError =>
     ...(typeof userMessage === 'string' && { userMessage }),
   });
 };
-
-/** A recorded value has the type of its step. Forms check it. */
-// eslint-disable-next-line @typescript-eslint/consistent-type-assertions, @typescript-eslint/no-unnecessary-type-parameters
-export const taken = <T>(written: unknown): T => written as T;
-
-const modelForm: StepForm<ModelAnswer> = {
-  isWritten: (written) =>
-    hasFields(written, {
-      status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
-      message: isAssistantMessage,
-      usage: isUsage,
-      instead: isOptional(isString),
-      finish: isOptional(isString),
-      stop: isOptional(isBoolean),
-      again: isOptional(isString),
-      model: isOptional(isString),
-      isShown: isOptional(isBoolean),
-      halt: isOptional(isRecord),
-      malformed: isOptional(isRecord),
-    }),
-};
-
-const decisionForm: StepForm<ToolDecision> = {
-  write: ({ value: _, ...decision }) => decision,
-  isWritten: (written) =>
-    hasFields(written, {
-      toolCall: isToolCall,
-      answer: isOptional((answer) =>
-        hasFields(answer, { content: areContentBlocks, isError: isBoolean }),
-      ),
-      failed: isBoolean,
-      usage: isUsage,
-    }),
-};
-
-const actedForm: StepForm<ToolCallResult> = {
-  write: ({ extras, result, ...acted }) => ({
-    ...acted,
-    result: withPlainDetails(result),
-    lostExtras: Object.keys(extras),
-  }),
-  isWritten: (written) =>
-    hasFields(written, {
-      index: isNumeric,
-      toolCall: isToolCall,
-      result: isToolResult,
-      ms: isNumeric,
-      executed: isBoolean,
-      failed: isBoolean,
-      finalAnswer: isOptional(areContentBlocks),
-      stop: isBoolean,
-      groups: isOptional(isArrayOf(isString)),
-      usage: isUsage,
-      below: isOptional(isRecord),
-      lostExtras: isArrayOf(isString),
-    }),
-  read: (written) => ({ ...taken<ToolCallResult>(written), extras: {} }),
-  warning: (written) => {
-    const names = isRecord(written) ? written['lostExtras'] : undefined;
-    return Array.isArray(names) && names.length > 0
-      ? `The extras ${names.join(', ')} of a tool are lost: a journal cannot store them.`
-      : undefined;
-  },
-};
-
-const replyForm: StepForm<Reply> = {
-  isWritten: (written) =>
-    isAssistantMessage(written) &&
-    hasFields(written, {
-      text: isString,
-      reason: isString,
-      finish: isString,
-      iterations: isNumeric,
-      toolCalls: isArrayOf(isRecord),
-      suspensions: isOptional(isArrayOf(isRecord)),
-      usage: isUsage,
-      usageByPhase: isRecord,
-      createdAt: isNumeric,
-      elapsedMs: isNumeric,
-    }),
-};
-
-const forms: Readonly<Record<string, unknown>> = {
-  model: modelForm,
-  intent: decisionForm,
-  tool: actedForm,
-  reply: replyForm,
-};
-
-/** How the value of a step is written and read, by its kind. */
-export const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<StepForm<T>> =>
-  // The kind of a step says what its value is.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);

@@ -17,10 +17,10 @@ import type { EventType } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
 import type { Interrupt } from '../flow/interruption.js';
 import type { Context } from '../seams/layer.js';
-import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } from '../step.js';
+import { type Perform, type Recorded, replayedSteps, type Step } from '../step.js';
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
-import { formOf, taken } from './record-json.js';
+import { formOf, type StepForm, taken } from './step-forms.js';
 import { waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
@@ -49,7 +49,7 @@ export const callSteps = (
 ): CallSteps => {
   const { callId } = context.info;
   const listens = listener(replaying, context);
-  const begin = recording(journal, callId, listens, runs);
+  const begin = recording(journal, context, listens, runs);
   const isWritten = (id: string): boolean => journal.isWritten?.(`${callId}/${id}`) === true;
   const mayBeWritten = (id: string): boolean =>
     log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
@@ -94,9 +94,10 @@ const notedForm: StepForm<Noted> = {
 const interruptible = (
   { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
   journal: OpenJournal,
-  { info: call, interruption }: Pick<Context, 'info' | 'interruption'>,
+  context: Pick<Context, 'info' | 'interruption' | 'local'>,
   listens: StepListener,
 ): Pick<CallSteps, 'around' | 'interrupt$' | 'recall$'> => {
+  const { info: call, interruption } = context;
   const isAnswered = isWritten('reply');
   let ended = 0;
   let recalled: Noted | undefined;
@@ -116,7 +117,7 @@ const interruptible = (
   const around = (next: Perform): Perform => {
     const recorded = recording(
       journal,
-      call.callId,
+      context,
       {
         replayed: (id, warning) => {
           listens.replayed(id, warning);
@@ -207,10 +208,11 @@ interface StepListener {
 
 const recording = (
   journal: OpenJournal,
-  callId: string,
+  context: Pick<Context, 'info' | 'local'>,
   { replayed, begins, ended$ }: StepListener,
   next: Perform,
 ): Perform => {
+  const { callId } = context.info;
   const { cutShort = new Set<string>() } = journal;
   const passed = new Set<string>();
   const running = createRunning();
@@ -221,7 +223,7 @@ const recording = (
   return <T>(step: Step<T>) => {
     if (wasSkipped(step)) return EMPTY;
     const { id } = step;
-    const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step);
+    const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step, context);
     let made: { readonly value: T } | undefined;
     const work$ = (): Observable<unknown> => {
       const shown = attemptsAt(`${callId}/${id}`, cutShort);

@@ -3,27 +3,11 @@ import { repaired } from '../../seams/repaired.js';
 import type { Call } from '../../seams/call.js';
 import type { Answer, Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
-import type { StepForm } from '../../step.js';
-import {
-  fingerprintsOf,
-  toolChanges,
-  type ToolFingerprints,
-} from '../../tools/tool-fingerprints.js';
-import type { ToolkitCell } from '../../tools/toolkit.js';
-import { fatal, MillraceError, misuse } from '../../values/errors.js';
-import { isRecord } from '../../values/json.js';
+import { MillraceError, misuse } from '../../values/errors.js';
 import { noMemory } from '../../values/memory.js';
-import { type ToolMessage, withPlainResults } from '../../values/message.js';
-import type { CallInfo, Reply } from '../../values/reply.js';
-import {
-  hasFields,
-  isArrayOf,
-  isMessage,
-  isNumeric,
-  isOptional,
-  isString,
-} from '../../values/shape.js';
-import { type Instructions, instructionsOf, resolved } from '../instructions.js';
+import type { ToolMessage } from '../../values/message.js';
+import type { Reply } from '../../values/reply.js';
+import { instructionsOf, resolved } from '../instructions.js';
 import type { Observable } from 'rxjs';
 import { layerPlaces } from '../../seams/layer-places.js';
 
@@ -43,8 +27,8 @@ export const conversationLayer: Layer = trusted({
   },
 });
 
-/** The initial state of a call, which is recorded for a resume. */
-interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'> {
+/** The initial state of a call. */
+export interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'> {
   /** A layer cut the step: the history is unknown, so the call must not run. */
   readonly isCut?: true;
 }
@@ -73,10 +57,9 @@ export const loadConversation$ = (
   return perform<Opening>({
     kind: 'open',
     id: 'open',
-    input: call.input,
+    input: call,
     run: () => openedBy$(() => load(willRun)),
     cut: () => openedBy$(() => ({ history: [], late: call.late }), true),
-    form: openingForm(info, own, call.toolkit),
   }).pipe(
     thenMap(({ isCut = false, ...opening }) => {
       const isOver = isCut || interruption.current !== undefined;
@@ -96,67 +79,8 @@ export const splitInput = (
     : { results: undefined, input: messages };
 };
 
-/** The recorded form of an opening, with the name of the agent: sub-agents have no other record. */
-const openingForm = (
-  call: CallInfo,
-  instructions: Instructions | undefined,
-  toolkit: ToolkitCell,
-): StepForm<Opening> => ({
-  write: ({ history, late, ...opening }) => ({
-    ...opening,
-    agent: call.agent.at(-1),
-    tools: fingerprintsOf(toolkit.current),
-    history: withPlainResults(history),
-    late: withPlainResults(late),
-  }),
-  isWritten: (written) =>
-    hasFields(written, {
-      history: isArrayOf(isMessage),
-      late: isArrayOf(isMessage),
-      instructions: isOptional(isString),
-      createdAt: isNumeric,
-      agent: isOptional(isString),
-      tools: isOptional((tools) => isRecord(tools) && Object.values(tools).every(isString)),
-      after: isOptional((value) => value === null || isString(value)),
-      isCut: isOptional((value) => value === true),
-    }),
-  read: (written) => {
-    const { agent: name, tools: _, ...opening } = asWritten(written);
-    if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
-    return { ...opening, instructions: resolved(instructions, call) };
-  },
-  warning: (written) => {
-    const { instructions: before, tools } = asWritten(written);
-    const changes = [
-      ...(before === resolved(instructions, call)
-        ? []
-        : ['The instructions have changed since the call started.']),
-      // Earlier releases did not record the tools.
-      ...(tools === undefined ? [] : [toolChanges(tools, fingerprintsOf(toolkit.current)) ?? []]),
-    ].flat();
-    return changes.length === 0 ? undefined : changes.join(' ');
-  },
-});
-
-interface WrittenOpening extends Opening {
-  readonly agent?: string;
-  readonly tools?: ToolFingerprints;
-}
-
-const asWritten = (written: unknown): WrittenOpening =>
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  written as WrittenOpening;
-
 export const notAwaited = (id: string, waiting: readonly string[]): MillraceError =>
   new MillraceError(
     'invalidResume',
     `No tool call '${id}' waits for a result. Tool calls that do: ${waiting.join(', ') || 'none'}.`,
-  );
-
-const ofAnother = ({ callId, agent }: CallInfo, name: string): MillraceError =>
-  fatal(
-    new MillraceError(
-      'invalidState',
-      `The call '${callId}' was started by the agent '${name}', but '${agent.at(-1) ?? ''}' makes it now. Give parallel calls of a tool their own 'callId'.`,
-    ),
   );

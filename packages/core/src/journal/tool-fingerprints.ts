@@ -1,6 +1,6 @@
 import { isObjectOrList } from '../values/json.js';
-import { isToolGroup, type Toolkit } from './toolkit.js';
-import type { Tool } from './types.js';
+import { isToolGroup, type Toolkit } from '../tools/toolkit.js';
+import type { Tool } from '../tools/types.js';
 
 /** By the name of a tool: the hash of its input schema, and `!` if it is idempotent. Letters only: redaction must not change it. */
 export type ToolFingerprints = Readonly<Record<string, string>>;
