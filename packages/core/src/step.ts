@@ -1,7 +1,6 @@
 import { EMPTY, finalize, type Observable, of, type SchedulerLike, Subject, take } from 'rxjs';
 import { made$ } from './flow/contained.js';
 import type { OffTime } from './flow/deadline.js';
-import type { ToolOutput } from './values/tool-output.js';
 import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
 
 /** A question to the outside world: a model request, the decision to run a tool, a tool call, a load of memory. */
@@ -19,7 +18,7 @@ export interface Step<T> {
   /** Ends the step early with a partial value, and reports due events. Not called after `run` emitted. Default: not cut. */
   // eslint-disable-next-line rxjs-x/finnish
   readonly cut?: (why: Cut) => Observable<T>;
-  /** The step may complete empty, which is not recorded. */
+  /** The step may complete empty. */
   readonly optional?: true;
 }
 
@@ -74,29 +73,6 @@ export interface Cell<T> {
 
 /** Creates a cell: one value per `call`, or one per `family` (a call and its sub-agents at any depth). */
 export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
-
-export const replayedSteps = cell('call', () => new Set<string>());
-
-export interface Recorded {
-  /** Decides on a tool call that was running when its process ended. Runs again without an output; `then` is absent if it had waited. */
-  readonly uncertain: (
-    id: string,
-    toolCall: ToolCallBlock,
-    tool:
-      | { readonly idempotent?: boolean | undefined; readonly callsAgents?: boolean | undefined }
-      | undefined,
-    isRemembered: boolean,
-  ) => { readonly then?: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
-  readonly isWritten: (id: string) => boolean;
-  /** Whether the call has ended: nothing of it is run again. */
-  readonly hasEnded: boolean;
-  /** Whether a step may have been recorded. */
-  readonly mayBeWritten: (id: string) => boolean;
-  /** All events so far were delivered before. */
-  readonly passed: () => void;
-}
-
-export const recorded = cell('call', (): { by?: Recorded } => ({}));
 
 export type Locals = <T>(cell: Cell<T>) => T;
 

@@ -22,8 +22,8 @@ import { retries } from '../phases/stream-message.js';
 import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
-import { type Spending, watchingSpending } from '../seams/spending.js';
-import { type Cell, createLocals, type Perform, replayedSteps } from '../step.js';
+import { replayedSteps, type Spending, watchingSpending } from '../seams/spending.js';
+import { type Cell, createLocals, type Perform } from '../step.js';
 import type { ContextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
 

@@ -9,7 +9,8 @@ import {
 } from '../memories/suspend.js';
 import type { Context } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
-import { cell, recorded } from '../step.js';
+import { recorded } from '../memories/recorded.js';
+import { cell } from '../step.js';
 import type { CallOfTool, Tool } from '../tools/types.js';
 import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';

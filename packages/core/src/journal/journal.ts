@@ -34,7 +34,8 @@ import type { Message } from '../values/message.js';
 import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
 import { keySeed, toolScopeOf } from '../seams/tool-context.js';
 import { outcome } from '../run.js';
-import { cell, type Perform, recorded } from '../step.js';
+import { recorded } from '../memories/recorded.js';
+import { cell, type Perform } from '../step.js';
 import { reach } from '../memories/changed-agents.js';
 import { suspendBelow, suspensionsIn } from '../memories/suspend.js';
 import type { ToolContext } from '../tools/types.js';
@@ -54,15 +55,17 @@ import { createDraining, type Drainable, type RunningCalls } from './draining.js
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import {
   type NamedResumable,
+  type Resumable,
   type ResumeAllOptions,
+  type ResumeOptions,
   resumeAllRules,
   type ResumedCall,
   resumeLeft$,
 } from './resume-all.js';
 import { redactedStore } from './redacted-journal.js';
-import type { Resumable, ResumeOptions } from './resumable.js';
 import type { CallLog, CallSteps } from './recording.js';
-import { callSteps, createReplayFilter, createRunning } from './recording.js';
+import { callSteps, createReplayFilter, createRunning, earlierCalls } from './recording.js';
+import { earlierToolCalls } from '../phases/run-tool.js';
 import { interruptLayer, isInterruptible } from '../seams/steps.js';
 import { layerPlaces } from '../seams/layer-places.js';
 
@@ -377,6 +380,7 @@ const begin = (context: Context, log: CallLog): void => {
   const by = callSteps(log, replaying, context);
   local(stepsOf).by = by;
   local(recorded).by = by;
+  Object.assign(local(earlierToolCalls), earlierCalls(log, replaying, context));
 };
 
 const recordedAnswer = (

@@ -17,15 +17,24 @@ import type { EventType } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
 import type { Interrupt } from '../flow/interruption.js';
 import type { Context } from '../seams/layer.js';
-import { type Perform, type Recorded, replayedSteps, type Step } from '../step.js';
+import type { Perform, Step } from '../step.js';
+import type { LoopCall } from '../seams/call.js';
+import { replayedSteps } from '../seams/spending.js';
+import { activateOnly } from '../tools/toolkit.js';
+import type { Tool } from '../tools/types.js';
+import { noMemory } from '../values/memory.js';
+import { failedOutput, type ToolOutput } from '../values/tool-output.js';
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
 import { formOf, type StepForm, taken } from './step-forms.js';
 import { waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
-import { frozen } from '../values/message.js';
-import { ofUnknownEnd } from '../phases/tool-call.js';
+import { frozen, type ToolCallBlock } from '../values/message.js';
+import type { EarlierToolCalls } from '../phases/run-tool.js';
+import { endUnknown } from '../memories/cancel-suspended.js';
+import type { Recorded } from '../memories/recorded.js';
+import { intentOf } from './steps.js';
 import { suspend } from '../memories/suspend.js';
 
 export interface CallLog {
@@ -54,30 +63,66 @@ export const callSteps = (
   const mayBeWritten = (id: string): boolean =>
     log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
   const hasEnded = journal.hasEnded === true;
-  const passed = (): void => replaying?.advance();
-  const uncertain = uncertainBy(log.onUncertain, waitedIn(context));
-  const steps = { begin, hasEnded, isWritten, mayBeWritten, passed, uncertain };
+  const steps = { begin, hasEnded, isWritten, mayBeWritten };
   return { ...log, ...steps, ...interruptible(steps, journal, context, listens) };
 };
 
-const uncertainBy =
-  (
-    onUncertain: CallLog['onUncertain'] = 'ask',
-    waited: ReturnType<typeof waitedIn>,
-  ): Recorded['uncertain'] =>
-  (id, toolCall, tool, isRemembered) => {
-    const known = waited(id, toolCall, tool);
-    if (known !== undefined) return known;
-    if (tool?.idempotent === true) return { then: 'rerun' };
-    // Without a memory, no later call could supply the result.
-    if (onUncertain === 'ask' && isRemembered) {
-      // A client has no way to know, and its result would be taken for that of the tool.
-      const request = { uncertain: true, tool: toolCall.name };
-      return { then: onUncertain, output: suspend(request, { from: 'program' }) };
-    }
-    // A removed tool cannot run.
-    return onUncertain === 'rerun' && tool !== undefined ? { then: onUncertain } : ofUnknownEnd();
+/** A tool that was running when its process ended may have run, so it never runs again silently. */
+export const earlierCalls = (
+  { onUncertain }: Pick<CallLog, 'onUncertain'>,
+  replaying: ReplayFilter | undefined,
+  context: Context,
+): EarlierToolCalls => {
+  const { hooks, local } = context;
+  const waited = waitedIn(context);
+  const replayed = local(replayedSteps);
+  return {
+    outcomeOf: (id, toolCall, call) => {
+      if (!replayed.has(intentOf(id))) return undefined;
+      const tool = call.toolkit.current.find(toolCall.name);
+      const { then, output }: Known =
+        waited(id, toolCall, tool) ?? uncertain(onUncertain, toolCall, tool, call);
+      if (then !== undefined) {
+        hooks.report(iterationOf(id, hooks), { type: 'uncertain', toolCall, then });
+      }
+      return output && { output, failed: then === undefined && output.isError };
+    },
+    restore: (id, { groups }, { toolkit }) => {
+      if (!replayed.has(id)) return false;
+      if (groups !== undefined) {
+        activateOnly(toolkit, groups);
+        // The events of the change were delivered before.
+        replaying?.advance();
+      }
+      return true;
+    },
   };
+};
+
+interface Known {
+  readonly then?: 'ask' | 'report' | 'rerun';
+  /** Without it, the tool runs again. */
+  readonly output?: ToolOutput;
+}
+
+const uncertain = (
+  onUncertain: CallLog['onUncertain'] = 'ask',
+  { name }: ToolCallBlock,
+  tool: Tool | undefined,
+  { memory }: LoopCall,
+): Known => {
+  if (tool?.idempotent === true) return { then: 'rerun' };
+  // Without a memory, no later call could supply the result.
+  if (onUncertain === 'ask' && memory !== noMemory) {
+    // A client has no way to know, and its result would be taken for that of the tool.
+    const request = { uncertain: true, tool: name };
+    return { then: onUncertain, output: suspend(request, { from: 'program' }) };
+  }
+  // A removed tool cannot run.
+  return onUncertain === 'rerun' && tool !== undefined
+    ? { then: onUncertain }
+    : { then: 'report', output: failedOutput(endUnknown) };
+};
 
 const runs: Perform = (step) => step.run(1);
 

@@ -8,7 +8,7 @@ import {
   type NewRecord,
   journal,
 } from './index.js';
-import type { ResumeOptions } from './resumable.js';
+import type { ResumeOptions } from './resume-all.js';
 
 /** A journal on a driver. */
 export const journalIn = (

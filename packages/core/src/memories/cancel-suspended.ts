@@ -1,5 +1,4 @@
 import { suspensionsOf } from '../phases/acting.js';
-import { endUnknown } from '../phases/tool-call.js';
 import type { Context } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { messageOf } from '../values/errors.js';
@@ -11,6 +10,10 @@ import { suspendedIn, withResults } from './suspend.js';
 export type OnSuspended = 'cancel' | 'refuse';
 
 export const goneOn = 'Cancelled before it had a result: the user wrote something else instead.';
+
+/** The result of a tool call that was running when its process ended. */
+export const endUnknown =
+  'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.';
 
 /** Whether a suspended tool call was running when its process ended: its journal has suspended it, not its tool. */
 export const isUncertain = ({

@@ -1,10 +1,11 @@
 import type { Context } from '../seams/layer.js';
 import type { Below } from '../seams/spending.js';
 import { toolScopeOf } from '../seams/tool-context.js';
-import { cell, type Locals, recorded } from '../step.js';
+import { cell, type Locals } from '../step.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
 import { parentTool } from '../seams/call-scope.js';
+import { recorded } from './recorded.js';
 
 /** The calls of an earlier call that this one continues, by the places of their steps. */
 interface ContinuedCalls {

@@ -57,7 +57,8 @@ import {
   reportCancelled,
 } from './cancel-suspended.js';
 import { isMessage, isToolResult } from '../values/shape.js';
-import { cell, recorded } from '../step.js';
+import { cell } from '../step.js';
+import { recorded } from './recorded.js';
 import {
   assertResumes,
   brought$,

@@ -10,9 +10,10 @@ import type { Context, Layer } from '../seams/layer.js';
 import type { Hooks } from '../seams/hooks.js';
 import { trusted } from '../seams/through.js';
 import { phase } from '../seams/phase.js';
-import { cell, recorded } from '../step.js';
+import { cell } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
 import { addUsage, noUsage } from '../values/usage.js';
+import { recorded } from './recorded.js';
 import { assertAllReached, assertCallsAgents } from './changed-agents.js';
 import { MillraceError } from '../values/errors.js';
 import { parsedJson } from '../values/json.js';
@@ -192,7 +193,7 @@ const continued$ = (context: Context, call: LoopCall, run: OpenRun) => {
     mergeMap(({ toolCall }, index) => {
       const tool = toolkit.find(toolCall.name);
       const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
-      return runTool$(context, call, run, plan, { toolCall, failed: false, usage: noUsage }, true);
+      return runTool$(context, call, run, plan, { toolCall, failed: false, usage: noUsage });
     }, call.limits.parallel),
     toArray(),
     map((ran) => {

@@ -21,6 +21,7 @@ import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/er
 import { copied, type ToolCallBlock } from '../values/message.js';
 import { outputBelow, spentBelow, startTool, toolContext } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
+import { cell } from '../step.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
 import { failedOutput, lostIn, toOutput } from '../values/tool-output.js';
@@ -35,6 +36,25 @@ export interface RunOutcome extends CostBelow {
   /** Whether it failed, or could not start because of the model's arguments. A denied tool call has not failed. */
   readonly failed: boolean;
 }
+
+/** The tool calls of an earlier process, by the positions of their steps. */
+export interface EarlierToolCalls {
+  /** The outcome of a tool call that was running when that process ended; `undefined` runs the tool. */
+  readonly outcomeOf: (
+    stepId: string,
+    toolCall: ToolCallBlock,
+    call: LoopCall,
+  ) => Pick<RunOutcome, 'output' | 'failed'> | undefined;
+  /** Restores the effect of a result that the process reported. Returns false for other results. */
+  readonly restore: (
+    stepId: string,
+    result: { readonly groups?: readonly string[] },
+    call: LoopCall,
+  ) => boolean;
+}
+
+/** Set by the layer that knows it; empty without one. */
+export const earlierToolCalls = cell('call', (): Partial<EarlierToolCalls> => ({}));
 
 export interface PendingRun {
   /** Runs the tool. Emits exactly one outcome and never errors, except fatally: problems are reported to the model. */
@@ -64,10 +84,14 @@ export const createToolRun = (
   const { toolCall, answer, failed } = decision;
   const { name } = toolCall;
   if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
+  const stepId = `${run.iteration}/${plan.index}`;
+  const earlier = context.local(earlierToolCalls).outcomeOf?.(stepId, toolCall, call);
+  if (earlier !== undefined) {
+    return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
+  }
   const tool = toolkit.current.find(name);
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = new LazyAbort();
-  const stepId = `${run.iteration}/${plan.index}`;
   const unmarked = tool.callsAgents === true ? undefined : name;
   const lending = { toolCallId: toolCall.id, stepId, unmarked };
   const lent = toolContext(context, call, lending, run, abort);

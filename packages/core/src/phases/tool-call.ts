@@ -13,12 +13,11 @@ import { withError } from '../events.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type OpenRun, progress } from '../run.js';
 import { defined } from '../values/options.js';
-import { createToolRun, type RunOutcome, type PendingRun, settledRun } from './run-tool.js';
+import { createToolRun, earlierToolCalls, type PendingRun, type RunOutcome } from './run-tool.js';
 import { type CostBelow, costOf } from '../seams/spending.js';
-import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
+import type { Cut } from '../step.js';
 import type { PlannedCall, AskedCall } from '../tools/batch.js';
-import { activateOnly, activeGroups } from '../tools/toolkit.js';
-import { noMemory } from '../values/memory.js';
+import { activeGroups } from '../tools/toolkit.js';
 
 export interface ToolCallResult extends CostBelow {
   readonly index: number;
@@ -50,37 +49,29 @@ export const callTool$ = (
   known?: ToolResultBlock,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}/intent`;
-  const { hasRun, run$, cut$: cut } = intentStep(context, call, run, plan, known);
+  const { run$, cut$: cut } = intentStep(context, call, run, plan, known);
   return context
     .perform({ kind: 'intent', id, input: plan.toolCall, run: run$, cut })
-    .pipe(thenMap((decision) => runTool$(context, call, run, plan, decision, hasRun())));
+    .pipe(thenMap((decision) => runTool$(context, call, run, plan, decision)));
 };
 
-/** Runs a tool as decided, in a step. `isNew`: decided in this process, so that no other one can have started it. */
+/** Runs a tool as decided, in a step. */
 export const runTool$ = (
   context: Context,
   call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   decision: ToolDecision,
-  isNew: boolean,
 ): Observable<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}`;
-  const acting = toolStep(context, call, run, plan, decision, isNew);
-  const { run$, cut$: cut } = acting;
+  const { run$, cut$: cut, isReported } = toolStep(context, call, run, plan, decision);
   return context.perform({ kind: 'tool', id, input: decision.toolCall, run: run$, cut }).pipe(
     thenMap((given) => {
-      const { groups } = given;
-      if (!acting.hasRun() && groups !== undefined) {
-        // Replays the effect of a recorded tool call, whose events were delivered before.
-        activateOnly(call.toolkit, groups);
-        context.local(recorded).by?.passed();
-      }
       const outcome = sameUse(given, plan);
       const { toolCall, result, ms } = outcome;
       context.local(progress).acting?.results.push(result);
       // A layer, such as a cache, answered it.
-      if (!acting.isReported() && !context.local(replayedSteps).has(id)) {
+      if (!isReported() && context.local(earlierToolCalls).restore?.(id, outcome, call) !== true) {
         context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
       }
       return outcome;
@@ -109,7 +100,6 @@ const intentStep = (
   known: ToolResultBlock | undefined,
 ) => {
   const { hooks } = context;
-  let hasRun = false;
   let isAnnounced = false;
   let latest = plan.toolCall;
   const announce = (toolCall: ToolCallBlock): void => {
@@ -118,22 +108,18 @@ const intentStep = (
     hooks.report(run.iteration, { type: 'preActing', toolCall: frozen(toolCall) });
   };
   return {
-    hasRun: () => hasRun,
-    run$: (): Observable<ToolDecision> => {
-      hasRun = true;
-      return authorization$(context, call, run, plan, {
+    run$: (): Observable<ToolDecision> =>
+      authorization$(context, call, run, plan, {
         announce,
         onInput: (toolCall) => {
           latest = toolCall;
         },
         refused: refusal(run, plan) ?? known,
-      });
-    },
+      }),
     cut$: ({ message }: Cut): Observable<ToolDecision> =>
       made$(() => {
         if (isAnnounced)
           return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
-        hasRun = true;
         announce(latest);
         return answered(latest, failedOutput(message ?? 'Not run: the call was interrupted.'));
       }),
@@ -152,12 +138,10 @@ const toolStep = (
   run: OpenRun,
   plan: PlannedCall,
   decision: ToolDecision,
-  isNew: boolean,
 ) => {
   const { scheduler } = context;
   const { groups: before } = call.toolkit.current;
   const position = `${run.iteration}/${plan.index}`;
-  let hasRun = false;
   let startedAt = scheduler.now();
   let running: PendingRun | undefined;
   let ran: RunOutcome | undefined;
@@ -184,16 +168,11 @@ const toolStep = (
     return backoff === 0 ? outcome$ : timer(backoff, scheduler).pipe(thenMap(() => outcome$));
   };
   return {
-    hasRun: () => hasRun,
     isReported: () => isReported,
     run$: (): Observable<ToolCallResult> => {
       if (ran !== undefined) return throwError(() => runAgain(position));
-      hasRun = true;
       startedAt = scheduler.now();
-      running =
-        isNew || decision.answer !== undefined
-          ? createToolRun(context, call, run, decision, plan)
-          : createUncertain(context, call, run, decision, plan);
+      running = createToolRun(context, call, run, decision, plan);
       return running.ran$.pipe(thenMap(finished$));
     },
     cut$: ({ message = interruptedText }: Cut): Observable<ToolCallResult> =>
@@ -309,31 +288,3 @@ const tooManyFailures = (name: string, failures: number): string =>
 
 const sameAgain = (name: string, repeats: number): string =>
   `You have called ${name} with the same arguments ${repeats + 1} times in a row. Use its result, or call something else.`;
-
-/** Answers a tool call that was running when the process ended. It may have run, so it never runs again silently. */
-const createUncertain = (
-  context: Context,
-  call: LoopCall,
-  run: OpenRun,
-  decision: ToolDecision,
-  plan: PlannedCall,
-): PendingRun => {
-  const { hooks, local } = context;
-  const { toolCall } = decision;
-  const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
-  const id = `${run.iteration}/${plan.index}`;
-  const tool = call.toolkit.current.find(toolCall.name);
-  const { then, output } = uncertain(id, toolCall, tool, call.memory !== noMemory);
-  if (then !== undefined) hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
-  if (output === undefined) return createToolRun(context, call, run, decision, plan);
-  return settledRun(decision, output, { executed: true, failed: !then && output.isError });
-};
-
-/** The result of a tool call that was running when its process ended. */
-export const endUnknown =
-  'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.';
-
-export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
-  then: 'report',
-  output: failedOutput(endUnknown),
-});

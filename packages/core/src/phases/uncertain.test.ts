@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, textOf, tool, type Tool } from '../index.js';
+import { of } from 'rxjs';
+import { createAgent, type Layer, noUsage, type Step, textOf, tool, type Tool } from '../index.js';
 import { leftAt } from '../journal/dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, journal } from '../journal/index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  journal,
+} from '../journal/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
@@ -34,5 +40,28 @@ describe('a tool use of which nobody knows how it has ended', () => {
     expect(last?.type === 'postCall' && textOf(last.reply)).toContain(
       'unknown whether this has run',
     );
+  });
+
+  it.each([
+    ['with', [journal(createCallStore(inProcessCalls()))]],
+    ['without', []],
+  ])('S6: is none that a layer has decided on, %s a journal', async (_, use) => {
+    const deciding: Layer = {
+      name: 'deciding',
+      step:
+        () =>
+        (next) =>
+        <T>(step: Step<T>) => {
+          if (step.kind !== 'intent') return next(step);
+          const decision: unknown = { toolCall: step.input, failed: false, usage: noUsage };
+          return of(decision as T);
+        },
+    };
+    const agent = createAgent({
+      model: scriptedModel(answer, answer),
+      tools: [send],
+      use: [...use, deciding],
+    });
+    expect((await agent.call('?')).text).toBe('Sent.');
   });
 });

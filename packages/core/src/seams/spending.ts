@@ -1,7 +1,7 @@
 import { type Observable, tap } from 'rxjs';
 import { isMillraceError, type MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import type { Perform, Step } from '../step.js';
+import { cell, type Perform, type Step } from '../step.js';
 import { isUsage } from '../values/shape.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
@@ -78,6 +78,9 @@ export interface SpendingListener {
   /** A step was replayed, or cut before it started: its cost, including sub-agents. */
   readonly replayed: (spending: Spending) => void;
 }
+
+/** The steps whose values an earlier process made, and paid for. */
+export const replayedSteps = cell('call', () => new Set<string>());
 
 /** Performs steps and reports their costs. `model` is the name for values that do not name their model. */
 export const watchingSpending = (

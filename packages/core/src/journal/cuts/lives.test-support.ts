@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import type { Agent, CallOptions, Input, MemoryFactory } from '../../index.js';
 import { verifyEvents } from '../../testing/index.js';
-import type { ResumeOptions } from '../resumable.js';
+import type { ResumeOptions } from '../resume-all.js';
 import type { StoredRecord } from '../index.js';
 import type { Cut } from './cut-driver.test-support.js';
 import { type Life, live, type Process, type World } from './process.test-support.js';

@@ -33,7 +33,7 @@ import type { AgentEvent } from '../../events.js';
 import { sessionChanges } from '../../journal/record-json.js';
 import { checkCallOptions } from '../../call/call-options.js';
 import { type Journal, journalRules } from '../../journal/journal.js';
-import type { ResumeOptions } from '../../journal/resumable.js';
+import type { ResumeOptions } from '../../journal/resume-all.js';
 import type { Reply } from '../../values/reply.js';
 
 export interface UnsavedCalls<Seen> {

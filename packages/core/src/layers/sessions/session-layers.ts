@@ -37,8 +37,9 @@ import { queueForm, type QueueRecord, queueStep } from '../../journal/call-recor
 import type { Layer, Context } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
 import type { Place } from '../../values/message-tree.js';
-import { watchingSpending } from '../../seams/spending.js';
-import { cell, recorded, replayedSteps, waited$, offTheClock } from '../../step.js';
+import { replayedSteps, watchingSpending } from '../../seams/spending.js';
+import { recorded } from '../../memories/recorded.js';
+import { cell, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
 import { defined, having } from '../../values/options.js';
 import { createToolkit } from '../../tools/toolkit.js';

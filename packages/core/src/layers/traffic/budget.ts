@@ -14,8 +14,8 @@ import {
 } from '../../values/options.js';
 import { phase } from '../../seams/phase.js';
 import { close$ } from '../../phases/limit.js';
-import { type Spending, watchingSpending } from '../../seams/spending.js';
-import { cell, replayedSteps } from '../../step.js';
+import { replayedSteps, type Spending, watchingSpending } from '../../seams/spending.js';
+import { cell } from '../../step.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 import { layerPlaces } from '../../seams/layer-places.js';
