@@ -59,7 +59,9 @@ export default tseslint.config(
           strict: true,
           names: {
             // The parts of a step: `perform(step)` reads as what it does.
-            '^(perform|begin)$': false,
+            '^(perform|begin|cut)$': false,
+            // What is there at once is no Observable.
+            '^(work|decideOn|emit|intercept|whenWritten)$': false,
             '^interruptOn$': false,
             '^operator$': false,
             '^approve$': false,

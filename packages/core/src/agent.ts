@@ -1,5 +1,5 @@
 import { noop, type Observable, Subject } from 'rxjs';
-import { made$ } from './flow/contained.js';
+import { observed } from './flow/eventual.js';
 import type { AnyRun } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
 import { checkPlaced, isContext, preparedRules, withDefaults } from './call/call-options.js';
@@ -120,7 +120,7 @@ export const defineAgent = <
       input,
     };
     // Changes of tools stay within the call.
-    return made$(() => call$({ ...setup, toolkit: { current: own } }, view));
+    return observed(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
   const agentWith = <Out>(layers: readonly Layer[]): Agent<Out, Run> => {
     const composition = compose(layers);

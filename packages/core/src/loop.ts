@@ -1,10 +1,11 @@
 import { EMPTY, expand, filter, type OperatorFunction, pipe } from 'rxjs';
-import { made$ } from './flow/contained.js';
+import { andThen, type Eventual, observed } from './flow/eventual.js';
 import type { LoopCall } from './seams/call.js';
 import type { Context, PhaseFactory } from './seams/layer.js';
 import { deadline } from './flow/deadline.js';
 import { MillraceError } from './values/errors.js';
 import { checkedPhase } from './phases/phase-list.js';
+import { runPhase } from './seams/phase.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
 import { cell } from './step.js';
@@ -20,18 +21,15 @@ export const loop = (
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.local(turns));
+  const runTurn = phases.reduceRight<(run: Run) => Eventual<Run>>(
+    (next, phase) => (run) => andThen(runPhase(phase, run), next),
+    (run) => run,
+  );
   return pipe(
     expand((run: Run, count) => {
       if (run.iteration < count && !hasEnded(run)) throw stuck();
       latest.run = run;
-      return hasEnded(run)
-        ? EMPTY
-        : phases
-            .reduce(
-              (run$, phase) => run$.pipe(phase),
-              made$((): Run => run),
-            )
-            .pipe(inTime, inTurn);
+      return hasEnded(run) ? EMPTY : observed(() => runTurn(run)).pipe(inTime, inTurn);
     }),
     filter(hasEnded),
   );

@@ -1,5 +1,14 @@
-import { EMPTY, finalize, type Observable, of, type SchedulerLike, Subject, take } from 'rxjs';
-import { made$ } from './flow/contained.js';
+import {
+  defer,
+  EMPTY,
+  finalize,
+  type Observable,
+  of,
+  type SchedulerLike,
+  Subject,
+  take,
+} from 'rxjs';
+import type { Eventual } from './flow/eventual.js';
 import type { OffTime } from './flow/deadline.js';
 import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
 
@@ -16,10 +25,15 @@ export interface Step<T> {
   // eslint-disable-next-line rxjs-x/finnish
   readonly run: (attempt: number) => Observable<T>;
   /** Ends the step early with a partial value, and reports due events. Not called after `run` emitted. Default: not cut. */
-  // eslint-disable-next-line rxjs-x/finnish
   readonly cut?: (why: Cut) => Observable<T>;
   /** The step may complete empty. */
   readonly optional?: true;
+}
+
+/** A step of the kernel, which may be done at once. Layers and phases see it as a `Step`. */
+export interface Work<T> extends Omit<Step<T>, 'run' | 'cut'> {
+  readonly work: (attempt: number) => Eventual<T>;
+  readonly cut?: (why: Cut) => Eventual<T>;
 }
 
 export interface Cut {
@@ -97,7 +111,7 @@ export const uncounted = /* @__PURE__ */ cell(
     let past = 0;
     return {
       ms: (now) => past + (waits > 0 ? now - since : 0),
-      end$: made$(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
+      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
       begin: (now) => {
         if (waits === 0) since = now();
         waits += 1;
@@ -117,4 +131,4 @@ export const offTheClock = <T>(
   { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
   source: Observable<T>,
 ): Observable<T> =>
-  made$(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));
+  defer(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));

@@ -1,5 +1,5 @@
 import { defer, identity, map, type Observable, of } from 'rxjs';
-import { made$, thenMap } from '../flow/contained.js';
+import { observed } from '../flow/eventual.js';
 import type { Reply } from '../values/reply.js';
 import { defined } from '../values/options.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
@@ -27,7 +27,7 @@ import { fixedLength, instructionsOf } from './instructions.js';
 export const runLoop =
   (context: Context): Answer =>
   (call) =>
-    made$(() => {
+    observed(() => {
       const run = runOfCall(call, context);
       const own = loopCall(call, context);
       const known = context.local(toolCallIds);
@@ -35,7 +35,7 @@ export const runLoop =
       return of(run).pipe(
         context.local(firstPhase).create?.(context, own) ?? identity,
         loop(context, own, turnThrough(context.layers, nativePhases)),
-        thenMap((ended) => concludeRun(ended, call, context)),
+        map((ended) => concludeRun(ended, call, context)),
       );
     });
 

@@ -1,4 +1,4 @@
-import { asyncScheduler, AsyncSubject, Subject } from 'rxjs';
+import { asyncScheduler, AsyncSubject, EMPTY, Subject, type Subscription } from 'rxjs';
 import type { Call } from '../seams/call.js';
 import type { Instructions } from './instructions.js';
 import { conversationLayer } from './layers/conversation.js';
@@ -10,7 +10,14 @@ import { MillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import type { Input } from '../seams/input.js';
 import type { Answer, Context, Layer } from '../seams/layer.js';
-import { isInterruptible, performThrough } from '../seams/steps.js';
+import {
+  doing,
+  type DoWork,
+  isInterruptible,
+  performThrough,
+  stepOf,
+  workOf,
+} from '../seams/steps.js';
 import { handedDown, hooksOf, layersFor, layersOf } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Model } from '../models/model.js';
@@ -18,6 +25,7 @@ import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
 import { createHooks, numbering } from '../seams/hooks.js';
+import { toObservable } from '../flow/eventual.js';
 import { retries } from '../phases/stream-message.js';
 import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
@@ -58,8 +66,11 @@ export interface StartedCall extends CallScope {
   readonly afterwards: readonly (() => void)[];
 }
 
-/** Creates the state of one call: its context, and what the calls below need of it. */
-export const createCall = (setup: CallSetup): StartedCall => {
+/**
+ * Creates the state of one call: its context, and what the calls below need of it. Once its subscription has ended, it performs no further
+ * step, and continues after no further event.
+ */
+export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>): StartedCall => {
   const { options, listener, given } = setup;
   const { parent, limits } = options;
   const above = parent === undefined ? undefined : toolScopeOf(parent);
@@ -84,23 +95,25 @@ export const createCall = (setup: CallSetup): StartedCall => {
   const deliver = scope?.deliver ?? createTrampoline();
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   const local = createLocals(cells);
+  const isLeft = (): boolean => owner.closed;
   const nextSeq = (): number => (local(numbering).last += 1);
   if (scope === undefined && limits?.retryBudget !== undefined) {
     local(retries).budget = createRetryBudget(limits.retryBudget);
   }
   const afterwards: (() => void)[] = [];
   // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
-  let performs: Perform | undefined;
+  let through: DoWork | undefined;
   const ids = new Set<string>();
   const heard = { listeners, speakerInterceptors, deliver };
+  const doWork: DoWork = (step) => {
+    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+    return owner.closed ? EMPTY : (through ??= performing(context, setup.model, above))(step);
+  };
   const context: Context = {
     info: call,
     local,
-    perform: (step) => {
-      if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
-      return (performs ??= performing(context, setup.model, above))(step);
-    },
-    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq }),
+    perform: (step) => toObservable(doWork(workOf(step))),
+    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq, isLeft }),
     events$,
     scheduler,
     demand: joinDemand(options.demand, caller?.demand),
@@ -113,6 +126,7 @@ export const createCall = (setup: CallSetup): StartedCall => {
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);
+  local(doing).work = doWork;
   local(givenOptions).own = { ...given };
   return started;
 };
@@ -141,13 +155,15 @@ const performing = (
   context: Context,
   model: Model | undefined,
   above: ToolScope | undefined,
-): Perform => {
+): DoWork => {
   const through = performThrough(context.layers, context);
   if (!above) return through;
   const live = (spending: Spending): void => spendBelow(above, spending);
   const name = model?.name ?? '';
   const known = context.local(replayedSteps);
-  return watchingSpending(through, name, { live, replayed: live }, known);
+  const perform: Perform = (step) => toObservable(through(workOf(step)));
+  const watched = watchingSpending(perform, name, { live, replayed: live }, known);
+  return (work) => watched(stepOf(work));
 };
 
 const repeated = (id: string): MillraceError =>

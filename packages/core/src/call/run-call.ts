@@ -1,19 +1,19 @@
 import {
   catchError,
   concat,
+  concatMap,
   defer,
   EMPTY,
   finalize,
   ignoreElements,
   merge,
-  NEVER,
-  type Observable,
+  Observable,
   take,
   tap,
   throwError,
   throwIfEmpty,
 } from 'rxjs';
-import { made$, thenMap } from '../flow/contained.js';
+import { observed } from '../flow/eventual.js';
 import { instructionsOf } from './instructions.js';
 import { afterPreCall$ } from './layers/pre-call.js';
 import type { CallOptions } from './call-options.js';
@@ -32,37 +32,45 @@ import { callOf, type CallSetup, createCall, type StartedCall } from './create-c
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
-  made$(() => {
-    const call = createCall(setup);
-    const { context, above, afterwards } = call;
+  new Observable((subscriber) => {
+    const call = createCall(setup, subscriber);
     // The parent was interrupted, so no new call starts.
-    if (above?.isOver() === true) return NEVER;
-    let hasBegun = false;
-    let nothing: MillraceError | undefined;
-    const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
-      hasBegun = true;
-      return observedCall$(setup.options, call, replied$, view);
-    };
-    if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
-    const begun$ = defer(() => {
-      if (hasBegun) throw recordFault();
-      return run$(replyThroughLayers$(setup, call));
-    });
-    return defer(() => recordThrough(context.layers, context, begun$)).pipe(
-      throwIfEmpty(() => (nothing = recordFault())),
-      // Observers of the agent also see calls that could not start.
-      catchError((cause: unknown) => {
-        // A sub-agent that waits emits no reply.
-        if (hasBegun && cause === nothing) return EMPTY;
-        const error = toMillraceError(cause);
-        if (hasBegun) throw error;
-        return run$(throwError(() => error));
-      }),
-      finalize(() => {
-        if (!hasBegun) afterwards.forEach((work) => work());
-      }),
-    );
+    const isOver = call.above?.isOver() === true;
+    return isOver ? undefined : startCall$(setup, call, view).subscribe(subscriber);
   });
+
+const startCall$ = <Seen>(
+  setup: CallSetup,
+  call: StartedCall,
+  view: View<Seen>,
+): Observable<Seen> => {
+  const { context, afterwards } = call;
+  let hasBegun = false;
+  let nothing: MillraceError | undefined;
+  const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
+    hasBegun = true;
+    return observedCall$(setup.options, call, replied$, view);
+  };
+  if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
+  const begun$ = defer(() => {
+    if (hasBegun) throw recordFault();
+    return run$(replyThroughLayers$(setup, call));
+  });
+  return defer(() => recordThrough(context.layers, context, begun$)).pipe(
+    throwIfEmpty(() => (nothing = recordFault())),
+    // Observers of the agent also see calls that could not start.
+    catchError((cause: unknown) => {
+      // A sub-agent that waits emits no reply.
+      if (hasBegun && cause === nothing) return EMPTY;
+      const error = toMillraceError(cause);
+      if (hasBegun) throw error;
+      return run$(throwError(() => error));
+    }),
+    finalize(() => {
+      if (!hasBegun) afterwards.forEach((work) => work());
+    }),
+  );
+};
 
 const recordFault = (): MillraceError =>
   new MillraceError('invalidState', "A layer's 'record' must subscribe once.");
@@ -103,7 +111,7 @@ const observedCall$ = <Seen>(
   ).pipe(
     abortWhen(options, context),
     // An outer layer may have answered it before it began.
-    thenMap((answered) =>
+    concatMap((answered) =>
       afterPreCall$(context, () => {
         const reply = frozen(withText(answered));
         // First: within the last event, the caller may leave.
@@ -143,7 +151,7 @@ const replyThroughLayers$ = (
   setup: CallSetup,
   { context, above }: StartedCall,
 ): Observable<Reply> =>
-  made$(() => {
+  observed(() => {
     const { info: call, layers, local, scheduler } = context;
     const own = setup.answer(context);
     const asked = readAsked(setup.input, {

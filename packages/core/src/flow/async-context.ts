@@ -7,7 +7,7 @@ import {
   type ObservableInput,
   type OperatorFunction,
 } from 'rxjs';
-import { lead, Part } from './contained.js';
+import { hear } from './hear.js';
 import { bindAsyncContext, inAsyncContext, isAsyncContextKnown } from './async-scope.js';
 
 /**
@@ -16,12 +16,12 @@ import { bindAsyncContext, inAsyncContext, isAsyncContextKnown } from './async-s
  */
 export const restoreAsyncContext = <T>(): MonoTypeOperatorFunction<T> =>
   isAsyncContextKnown
-    ? (source) => new Part((to, owner) => lead(() => source, inAsyncContext(to), owner))
+    ? (source) => new Observable((to) => hear(source, inAsyncContext(to), to))
     : identity;
 
 /** As `defer` with `restoreAsyncContext`, in as many subscriptions as `defer`. */
 export const deferInAsyncContext = <T>(make: () => Observable<T>): Observable<T> =>
-  new Part((to, owner) => lead(make, inAsyncContext(to), owner));
+  new Observable((to) => hear(make(), inAsyncContext(to), to));
 
 /** An operator that turns each value into an Observable, such as `concatMap`. */
 export type Flatten = <In, Out>(

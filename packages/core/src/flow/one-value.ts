@@ -1,7 +1,6 @@
-import { type Observable, of, take, toArray } from 'rxjs';
+import { concatMap, type Observable, of, take, toArray } from 'rxjs';
 import type { MillraceError } from '../values/errors.js';
 import { deferInAsyncContext } from './async-context.js';
-import { thenMap } from './contained.js';
 
 /** Emits the one value of a source when it completes; without one, what `none` returns. A second value is an error. */
 export const oneValue$ = <T>(
@@ -12,7 +11,7 @@ export const oneValue$ = <T>(
   deferInAsyncContext(source).pipe(
     take(2),
     toArray(),
-    thenMap((values) => {
+    concatMap((values) => {
       if (values.length > 1) throw several();
       return values.length === 0 ? none() : of(...values);
     }),

@@ -1,5 +1,6 @@
-import { catchError, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
-import { contained, thenMap } from './contained.js';
+import { catchError, concatMap, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
+import { contained } from './contained.js';
+import { andThen, type Eventual } from './eventual.js';
 import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 
 /** A stage that a value passes: it may be edited, delayed or vetoed by emitting nothing. */
@@ -32,8 +33,8 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
       contained(),
       take(2),
       toArray(),
-      thenMap((out) => {
-        if (out.length > 0) return onlyOne(out);
+      concatMap((out) => {
+        if (out.length > 0) return of(onlyOne(out));
         onVeto(value);
         return EMPTY;
       }),
@@ -46,8 +47,8 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
     );
 };
 
-export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
-  stages.reduce((value$, stage) => value$.pipe(thenMap(stage)), of(value));
+export const passThrough = <T>(value: T, stages: readonly Stage<T>[]): Eventual<T> =>
+  stages.reduce<Eventual<T>>(andThen, value);
 
 /** The error of an interceptor that failed or broke the `rule`. */
 export const interceptorError = (name: string, cause: unknown, rule = ''): MillraceError =>

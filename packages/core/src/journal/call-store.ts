@@ -5,15 +5,15 @@ import {
   AsyncSubject,
   concatMap,
   defer,
-  EMPTY,
   mergeMap,
   noop,
   reduce,
   Subject,
-  Subscription,
+  type Subscription,
 } from 'rxjs';
 import { restoreAsyncContext } from '../flow/async-context.js';
-import { failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
+import { failAs, failing } from '../flow/contained.js';
+import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../values/json.js';
@@ -89,14 +89,14 @@ const open$ = <T>(
   { events, ...writing }: Complete<Pick<CallStoreOptions, 'events'>> & Writing,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
-  made$(() => {
+  defer(() => {
     checkCallId(callId);
     const { appender$, close$ } = openWriter(driver, callId, writing);
     return appender$.pipe(
       restoreAsyncContext(),
-      thenMap((appender) =>
+      concatMap((appender) =>
         written$(driver, logs, callId).pipe(
-          thenMap((written) => run(journalOf(appender, logs, callId, events, written))),
+          concatMap((written) => run(journalOf(appender, logs, callId, events, written))),
         ),
       ),
       // Before the end is delivered: a subscriber may open the record again then.
@@ -118,7 +118,7 @@ const written$ = (
   { whole$ }: ConversationLogs,
   callId: string,
 ): Observable<Written> =>
-  made$(() => driver.read$(callId)).pipe(
+  defer(() => driver.read$(callId)).pipe(
     restoreAsyncContext(),
     concatMap(whole$),
     failAs('store', 'The journal could not be read'),
@@ -168,7 +168,7 @@ const stringIn = (callId: string, text: string, field: string): string => {
 };
 
 const journalOf = (
-  { startAt, push, pushDelta, whenWritten$, demand }: Appender,
+  { startAt, push, pushDelta, whenWritten, demand }: Appender,
   { shared$ }: ConversationLogs,
   callId: string,
   hears: (event: AgentEvent) => boolean,
@@ -239,23 +239,24 @@ const journalOf = (
     isWritten: (id) => steps.has(id),
     stepIds: () => steps.keys(),
     step$: (id, work) =>
-      made$(() => {
+      observed(() => {
         const written = steps.get(id);
         if (written !== undefined) return known(id, written);
         if (id.length > maxId) throw tooLong(id);
         // A failing store stops the call before the next effect.
-        return whenWritten$(work).pipe(
-          thenMap((value) => {
+        return andThen(
+          whenWritten(() => atOnce(work())),
+          (value) => {
             const text = stepText(id, value);
-            const record = (shared = value): unknown => {
+            const record = (shared = value): Eventual<unknown> => {
               steps.set(id, { text });
               writeStep(id, value, text, shared);
-              return whenWritten$(() => value);
+              return whenWritten(() => value);
             };
             return isLongOpening(id, text) && isRecord(value)
-              ? shared$(session(), value).pipe(thenMap(record))
+              ? andThen(shared$(session(), value), record)
               : record();
-          }),
+          },
         );
       }),
   };
@@ -296,7 +297,8 @@ const openWriter = (driver: CallStoreDriver, callId: string, { scheduler, durabl
     });
   return {
     appender$,
-    close$: () => (appender?.whenWritten$(noop) ?? EMPTY).pipe(ending(() => claim.unsubscribe())),
+    close$: () =>
+      observed(() => appender?.whenWritten(noop)).pipe(ending(() => claim.unsubscribe())),
   };
 };
 
@@ -306,7 +308,7 @@ interface Appender {
   readonly push: (make: (position: number) => NewRecord) => void;
   readonly pushDelta: (delta: Delta) => void;
   /** Runs work after everything pushed so far is durable. */
-  readonly whenWritten$: <T>(work: () => T | Observable<T>) => Observable<T>;
+  readonly whenWritten: <T>(work: () => Eventual<T>) => Eventual<T>;
   readonly fail: (cause: unknown) => void;
   readonly demand: Demand;
 }
@@ -352,7 +354,7 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
       written$.complete();
       write();
     };
-    lead(() => claim.append$(records), { next: noop, error: fail, complete }, new Subscription());
+    observed(() => claim.append$(records)).subscribe({ error: fail, complete });
   };
   const enqueue = (record: NewRecord, events = 1): void => {
     if (failure !== undefined) return;
@@ -392,15 +394,12 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
       if (isDue || deltas.length >= mostDeltas) flush();
       else timer ??= scheduler.schedule(flush, deltaMs);
     },
-    whenWritten$: (work) =>
-      made$(() => {
-        flush();
-        if (failure !== undefined) throw failure;
-        const last = waiting.records.length > 0 ? waiting : writing;
-        return last === undefined
-          ? work()
-          : last.written$.pipe(restoreAsyncContext(), thenMap(work));
-      }),
+    whenWritten: (work) => {
+      flush();
+      if (failure !== undefined) throw failure;
+      const last = waiting.records.length > 0 ? waiting : writing;
+      return last === undefined ? work() : andThen(last.written$.pipe(restoreAsyncContext()), work);
+    },
   };
 };
 

@@ -14,7 +14,8 @@ import {
   timer,
 } from 'rxjs';
 import { bindAsyncContext } from '../flow/async-scope.js';
-import { bound, lead, Part } from '../flow/contained.js';
+import { hear } from '../flow/hear.js';
+import { observed } from '../flow/eventual.js';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
 import type { Layer } from '../seams/layer.js';
 import { checkOptions, having, isDelay } from '../values/options.js';
@@ -139,19 +140,23 @@ export const isRest = (error: unknown): error is MillraceError =>
 export const ending =
   <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
-    new Part((to, owner) => {
-      if (owner.closed) return;
-      const { next, error, complete } = bound(to);
+    new Observable((to) => {
       const own = new Subscription();
       const end = (notify: (cause?: unknown) => void) => (cause?: unknown) => {
         if (own.closed) return;
-        owner.remove(leave);
+        to.remove(leave);
         const passOn = (): void => notify(cause);
-        const last = { next: noop, error: passOn, complete: passOn };
-        own.add(() => lead(() => work(cause), last, new Subscription()));
+        own.add(
+          () => void observed(() => work(cause)).subscribe({ error: passOn, complete: passOn }),
+        );
         own.unsubscribe();
       };
       const leave = end(noop);
-      owner.add(leave);
-      lead(() => source, { next, error: end(error), complete: end(complete) }, own);
+      to.add(leave);
+      const ended = {
+        next: (value: T) => to.next(value),
+        error: end((failure) => to.error(failure)),
+        complete: end(() => to.complete()),
+      };
+      hear(source, ended, own);
     });

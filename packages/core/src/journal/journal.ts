@@ -10,6 +10,7 @@ import {
   tap,
   throwError,
   throwIfEmpty,
+  concatMap,
 } from 'rxjs';
 import { splitInput } from '../call/layers/conversation.js';
 import { numbering } from '../seams/hooks.js';
@@ -22,7 +23,6 @@ import {
   plainOptionsIn,
   withDefaults,
 } from '../call/call-options.js';
-import { made$, thenMap } from '../flow/contained.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
@@ -193,7 +193,7 @@ export function journal(
         records.open$(callId, (open) =>
           open
             .step$(`${callId}/${callStep}`, () => unknown$)
-            .pipe(thenMap((written) => goOn$(open, written, mark))),
+            .pipe(concatMap((written) => goOn$(open, written, mark))),
         ),
       callId,
     );
@@ -394,7 +394,7 @@ const recordedAnswer = (
     if (!isOutermost) return of(undefined);
     const form = isResumed ? resumption : beginning(info.callId);
     const run = () =>
-      made$(() => callRecord(info, local(keySeed).id, input, local(givenOptions).own));
+      defer(() => of(callRecord(info, local(keySeed).id, input, local(givenOptions).own)));
     return perform({ kind: 'call', id: callStep, input, run, form });
   };
   const ended$ = (): Observable<Reply> =>
@@ -409,8 +409,8 @@ const recordedAnswer = (
     );
   return (call) =>
     noted$([...call.history, ...(local(outcome).input ?? call.input)]).pipe(
-      thenMap(() => recall$()?.pipe(defaultIfEmpty(undefined))),
-      thenMap(() => {
+      concatMap(() => recall$()?.pipe(defaultIfEmpty(undefined)) ?? of(undefined)),
+      concatMap(() => {
         if (isOutermost && hasEnded) return ended$();
         const reply$ = next(call).pipe(throwIfEmpty(noReply), reportingAbove(context));
         return isInterruptible(context) ? reply$.pipe(takeUntil(interrupt$)) : reply$;

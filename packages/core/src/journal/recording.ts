@@ -1,3 +1,4 @@
+import { andThen, atOnce, observed } from '../flow/eventual.js';
 import {
   type MonoTypeOperatorFunction,
   type Observable,
@@ -10,8 +11,8 @@ import {
   share,
   Subject,
   take,
+  map,
 } from 'rxjs';
-import { thenMap } from '../flow/contained.js';
 import { fatal, MillraceError } from '../values/errors.js';
 import type { EventType } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
@@ -199,7 +200,7 @@ const interruptible = (
             run: () => EMPTY,
             form: notedForm,
           }).pipe(
-            thenMap((it) => {
+            map((it) => {
               recalled = it;
               comesAgain();
             }),
@@ -270,21 +271,21 @@ const recording = (
     const { id } = step;
     const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step, context);
     let made: { readonly value: T } | undefined;
-    const work$ = (): Observable<unknown> => {
-      const shown = attemptsAt(`${callId}/${id}`, cutShort);
-      begins(id, [...shown.keys()]);
-      if (isParallel(id)) running.begin(id);
-      const before = Math.max(0, ...shown.values());
-      return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
-        thenMap((value) => {
-          made = { value };
+    const work$ = (): Observable<unknown> =>
+      observed(() => {
+        const shown = attemptsAt(`${callId}/${id}`, cutShort);
+        begins(id, [...shown.keys()]);
+        if (isParallel(id)) running.begin(id);
+        const before = Math.max(0, ...shown.values());
+        const value = atOnce(next({ ...step, run: (attempt) => step.run(before + attempt) }));
+        return andThen(value, (it) => {
+          made = { value: it };
           const first$ = ended$?.();
-          return first$ === undefined ? write(value) : concat(first$, of(write(value)));
-        }),
-      );
-    };
-    const value$ = journal.step$(`${callId}/${id}`, work$).pipe(
-      thenMap((written) => {
+          return first$ === undefined ? write(it) : concat(first$, of(write(it)));
+        });
+      });
+    const value$ = observed(() =>
+      andThen(atOnce(journal.step$(`${callId}/${id}`, work$)), (written) => {
         passed.add(id);
         if (made !== undefined) return made.value;
         if (isForm?.(written) === false) throw unreadable(callId, id);

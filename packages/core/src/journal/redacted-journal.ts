@@ -1,6 +1,5 @@
-import { map } from 'rxjs';
+import { map, defer } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { made$ } from '../flow/contained.js';
 import { isRecord, parsedJson } from '../values/json.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import { deltaTypes } from './compact-log.js';
@@ -19,7 +18,7 @@ const redacted = (journal: OpenJournal, redact: Redact): OpenJournal => {
   return {
     ...journal,
     step$: (id, work) =>
-      made$(() => {
+      defer(() => {
         let made: { readonly value: unknown } | undefined;
         const record = (value: unknown): unknown => {
           made = { value };

@@ -21,7 +21,7 @@ import {
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { restoreAsyncContext } from '../flow/async-context.js';
-import { failAs, thenMap } from '../flow/contained.js';
+import { failAs } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
 import type { Reply } from '../values/reply.js';
 import { isRecord } from '../values/json.js';
@@ -38,7 +38,7 @@ import { discardUnlessKept } from '../phases/message-builder.js';
 import { reasoning } from '../phases/reasoning.js';
 import { type EndedRun, hasEnded, reopen, type Run } from '../run.js';
 import { answerForm } from '../seams/call.js';
-import { alsoEnded } from '../seams/phase.js';
+import { alsoEnded, phaseOfAny } from '../seams/phase.js';
 import { waited$ } from '../step.js';
 import { answerTextOf, textOf } from '../values/message.js';
 import type { InputSchema, Validation, Validator } from '../values/schema.js';
@@ -86,7 +86,7 @@ const maxCorrections = 2;
 /** Reads the output of an answer: after the model gave it, and after a closing request. */
 const readAnswer = alsoEnded((context, call) => {
   const form = context.local(answerForm);
-  return thenMap((run) => {
+  return phaseOfAny((run) => {
     const { required } = form;
     if (required === undefined || !hasEnded(run) || 'output' in run) return run;
     if (run.status !== 'answer' && run.unusable === undefined) return run;

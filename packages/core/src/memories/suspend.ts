@@ -1,9 +1,10 @@
+import { observed } from '../flow/eventual.js';
 import { concatMap, from, map, mergeMap, type Observable, toArray } from 'rxjs';
 import { firstPhase } from '../call/answer.js';
 import { notAwaited } from '../call/layers/conversation.js';
 import { assistantMessage } from '../phases/limit.js';
 import { suspensionsOf } from '../phases/acting.js';
-import { runTool$ } from '../phases/tool-call.js';
+import { runTool } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
 import type { Context, Layer } from '../seams/layer.js';
@@ -193,7 +194,8 @@ const continued$ = (context: Context, call: LoopCall, run: OpenRun) => {
     mergeMap(({ toolCall }, index) => {
       const tool = toolkit.find(toolCall.name);
       const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
-      return runTool$(context, call, run, plan, { toolCall, failed: false, usage: noUsage });
+      const decision = { toolCall, failed: false, usage: noUsage };
+      return observed(() => runTool(context, call, run, plan, decision));
     }, call.limits.parallel),
     toArray(),
     map((ran) => {
@@ -256,13 +258,15 @@ const settledBy$ = (
   result: ToolResultBlock,
 ): Observable<ToolResultBlock> => {
   const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
-  return hooks.emit$(0, after, (event) => {
-    const own = defined({ cancelled: result.cancelled });
-    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };
-    const rejected = { ...rejectedResult(toolCall.id), ...own };
-    hooks.report(0, { ...after, result: rejected });
-    return rejected;
-  });
+  return observed(() =>
+    hooks.emit(0, after, (event) => {
+      const own = defined({ cancelled: result.cancelled });
+      if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };
+      const rejected = { ...rejectedResult(toolCall.id), ...own };
+      hooks.report(0, { ...after, result: rejected });
+      return rejected;
+    }),
+  );
 };
 
 /** Throws if results are unexpected, repeated or missing, or if a client brings one that it may not. */

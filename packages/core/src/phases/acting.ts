@@ -1,7 +1,6 @@
-import type { Observable } from 'rxjs';
-import { concat, concatMap, from, identity, mergeMap, startWith, toArray } from 'rxjs';
-import { callTool$, type ToolCallResult } from './tool-call.js';
-import { thenMap } from '../flow/contained.js';
+import { from, mergeMap, toArray } from 'rxjs';
+import { callTool, type ToolCallResult } from './tool-call.js';
+import { andThen, type Eventual, toObservable } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context, Phase } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
@@ -57,34 +56,38 @@ export const acting = (context: Context, call: LoopCall): Phase =>
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
-    const results$ = allOf$(batchesOf(uses), (use) => callTool$(context, call, run, use), parallel);
-    return results$.pipe(
-      repeats.length === 0
-        ? identity
-        : concatMap((results) =>
-            from(repeats).pipe(
-              concatMap((use) =>
-                callTool$(context, call, run, use, resultOf(use.sameAs, run, results)),
-              ),
-              startWith(...results),
-              toArray(),
-            ),
-          ),
-      thenMap((results) => {
-        results.sort((a, b) => a.index - b.index);
-        latest.run = settle(run, message, uses, results, extras, context, call);
-        latest.acting = undefined;
-        return latest.run;
-      }),
+    const batches = allOf(batchesOf(uses), (batch) =>
+      allOf(batch, (plan) => callTool(context, call, run, plan), parallel),
     );
+    const all = andThen(batches, (made) => {
+      const results = made.flat();
+      const again = allOf(repeats, (plan) =>
+        callTool(context, call, run, plan, resultOf(plan.sameAs, run, results)),
+      );
+      return andThen(again, (known) => [...results, ...known]);
+    });
+    return andThen(all, (results) => {
+      results.sort((a, b) => a.index - b.index);
+      latest.run = settle(run, message, uses, results, extras, context, call);
+      latest.acting = undefined;
+      return latest.run;
+    });
   });
 
-const allOf$ = (
-  batches: readonly (readonly PlannedCall[])[],
-  act: (use: PlannedCall) => Observable<ToolCallResult>,
-  parallel: number,
-): Observable<ToolCallResult[]> =>
-  concat(...batches.map((batch) => from(batch).pipe(mergeMap(act, parallel)))).pipe(toArray());
+/** Does work for each item, for up to `parallel` at the same time. For a single item it is a function call. */
+const allOf = <T, Out>(
+  items: readonly T[],
+  work: (item: T) => Eventual<Out>,
+  parallel = 1,
+): Eventual<readonly Out[]> => {
+  const [first] = items;
+  if (first === undefined) return [];
+  if (items.length === 1) return andThen(work(first), (made) => [made]);
+  return from(items).pipe(
+    mergeMap((item) => toObservable(work(item)), parallel),
+    toArray(),
+  );
+};
 
 /** The tool call with the name and the arguments that the model means, if it wrote them in another form. */
 const readable = (

@@ -1,13 +1,12 @@
-import type { Observable } from 'rxjs';
 import { type AssistantMessage, type Finish, frozen, toolCallsOf } from '../values/message.js';
 import type { StopChunk } from '../models/chunk-transform.js';
 import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
 import type { CallInfo } from '../values/reply.js';
 import { MillraceError } from '../values/errors.js';
-import { holding } from '../seams/steps.js';
+import { holding, perform } from '../seams/steps.js';
 import { modelThrough } from '../seams/through.js';
 import type { LoopCall } from '../seams/call.js';
-import { made$, thenMap } from '../flow/contained.js';
+import { andThen, type Eventual } from '../flow/eventual.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
 import type { Context } from '../seams/layer.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
@@ -65,25 +64,22 @@ export type Asking = Pick<LoopCall, 'limits' | 'model'>;
 export const toolCallIds = cell('call', () => new Set<string>());
 
 /** Asks the model for one message, in a step at `position`. */
-export const ask$ = (
+export const askModel = (
   context: Context,
   call: Asking,
   run: Pick<OpenRun, 'iteration'>,
   stage: RequestEvents,
   position: string,
   request: ModelRequest,
-): Observable<ModelAnswer> => {
+): Eventual<ModelAnswer> => {
   const known = context.local(toolCallIds);
-  const { run$, cut$ } = modelStep(context, call, run, stage, position, request);
-  return context
-    .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
-    .pipe(
-      thenMap((given) => {
-        const response = ownMessage(given, context.info, position);
-        toolCallsOf(response.message).forEach(({ id }) => known.add(id));
-        return response;
-      }),
-    );
+  const step = modelStep(context, call, run, stage, position, request);
+  const answered = perform(context, { kind: 'model', id: position, input: request, ...step });
+  return andThen(answered, (given) => {
+    const response = ownMessage(given, context.info, position);
+    toolCallsOf(response.message).forEach(({ id }) => known.add(id));
+    return response;
+  });
 };
 
 /** Gives a cached message of another call an id of this call: memory would take it for a known message. */
@@ -96,8 +92,8 @@ const ownMessage = (response: ModelAnswer, { callId }: CallInfo, position: strin
 
 export interface ModelStep {
   /** Asks the model, with interceptors before and after. */
-  readonly run$: (attempt: number) => Observable<ModelAnswer>;
-  readonly cut$: (why: Pick<Cut, 'message'>) => Observable<ModelAnswer>;
+  readonly work: (attempt: number) => Eventual<ModelAnswer>;
+  readonly cut: (why: Pick<Cut, 'message'>) => ModelAnswer;
 }
 
 /** Prepares the request for one message. The only place that asks a model. */
@@ -142,46 +138,40 @@ export const modelStep = (
     model: modelThrough(context, call.model),
   });
   return {
-    run$: (attempt) =>
-      made$(() => {
-        const own = begun(attempt);
-        let { name: model } = call.model;
-        const answering = (name: string): void => {
-          model = name;
-        };
-        const answered$ = (finish: Finish): Observable<ModelAnswer> =>
-          hooks
-            .emit$(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
-              event === undefined ? cutShort('vetoed', own) : answeredBy(event),
-            )
-            .pipe(holding(context, position));
-        const answeredBy = (event: After): ModelAnswer => ({
-          status: 'answered',
-          message: sameMessage(own.message(), event.message, known),
-          finish: event.finish,
-          usage: addUsage(earlier, own.usage),
-          stop: event.type === 'postReasoning' && event.stop === true,
-          again: event.type === 'postReasoning' ? event.again : undefined,
-          isShown: own.deltas().length > 0,
-          halt: own.halt,
-          malformed: own.malformed,
-          model,
-        });
-        return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
-          event === undefined
-            ? cutShort('vetoed', own)
-            : streamMessage$(
-                context,
-                asked(),
-                { iteration },
-                stage.chunk,
-                event,
-                own,
-                answering,
-              ).pipe(thenMap(answered$)),
+    work: (attempt) => {
+      const own = begun(attempt);
+      let { name: model } = call.model;
+      const answering = (name: string): void => {
+        model = name;
+      };
+      const answered = (finish: Finish): Eventual<ModelAnswer> =>
+        holding(context, position, () =>
+          hooks.emit(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
+            event === undefined ? cutShort('vetoed', own) : answeredBy(event),
+          ),
         );
-      }),
-    cut$: ({ message }) => made$(() => cutShort('interrupted', builder ?? begun(1), message)),
+      const answeredBy = (event: After): ModelAnswer => ({
+        status: 'answered',
+        message: sameMessage(own.message(), event.message, known),
+        finish: event.finish,
+        usage: addUsage(earlier, own.usage),
+        stop: event.type === 'postReasoning' && event.stop === true,
+        again: event.type === 'postReasoning' ? event.again : undefined,
+        isShown: own.deltas().length > 0,
+        halt: own.halt,
+        malformed: own.malformed,
+        model,
+      });
+      return hooks.emit(iteration, stage.before({ messages, options }), (event) =>
+        event === undefined
+          ? cutShort('vetoed', own)
+          : andThen(
+              streamMessage$(context, asked(), { iteration }, stage.chunk, event, own, answering),
+              answered,
+            ),
+      );
+    },
+    cut: ({ message }) => cutShort('interrupted', builder ?? begun(1), message),
   };
 };
 

@@ -1,6 +1,6 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { type Eventual, made$, recovering, thenMap } from '../flow/contained.js';
+import { andThen, type Eventual, observed, recover, toObservable } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
@@ -16,7 +16,7 @@ import { canonicalJson, isRecord, isTooDeep, parsedJson } from '../values/json.j
 import { frozen, type ToolCallBlock } from '../values/message.js';
 import { failedOutput, suspendedOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
-import { checked$, failedBy, obstacleTo, reportRepair } from './check-tool-call.js';
+import { checkInput, failedBy, obstacleTo, reportRepair } from './check-tool-call.js';
 
 export interface ToolDecision extends CostBelow {
   /** The tool call with the edits of its deciders. */
@@ -89,7 +89,7 @@ type Decided = Refusal | { readonly toolCall: ToolCallBlock; readonly checked?: 
 interface Member {
   readonly name: string;
   readonly of: object;
-  readonly ask$: (walk: Walk) => Eventual<Decided>;
+  readonly decideOn: (walk: Walk) => Eventual<Decided>;
 }
 
 interface Ended {
@@ -105,53 +105,50 @@ const maxEdits = 8;
  * approvers, those of layers. The first one that does not agree to the input is asked, until all agree or one refuses:
  * after an edit, those that saw another input are asked again. Emits one decision; problems are reported to the model.
  */
-export const authorization$ = (
+export const authorize = (
   context: Context,
   call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   deciding: Deciding,
-): Observable<ToolDecision> =>
-  made$(() => {
-    const { hooks, local } = context;
-    const { toolkit } = call;
-    const { onInput } = deciding;
-    const interceptors = hooks.each('preActing').map((it) => intercepting(it, run));
-    const validation = validating(context, call, run, plan, deciding);
-    const approvers = ({ name }: ToolCallBlock): readonly Decider[] => [
-      ...(toolkit.current.find(name)?.deciders ?? []),
-      ...local(decidersOfCall),
-    ];
-    const { toolCall } = plan;
-    onInput(toolCall);
-    if (interceptors.length === 0 && approvers(toolCall).length === 0) {
-      return decidedAlone$(validation, toolCall);
-    }
-    const approving = createApproving(context, call, run, plan);
-    const list = (walk: Walk): readonly Member[] => [
-      ...interceptors,
-      validation,
-      ...approvers(walk.toolCall).map(approving.member),
-    ];
-    const onEdit = (from: ToolCallBlock, to: ToolCallBlock, by: string): void => {
-      onInput(to);
-      hooks.report(run.iteration, { type: 'inputEdited', from, to, by });
-    };
-    return walked$(begun(toolCall), list, onEdit).pipe(
-      // Interceptors may have ended it.
-      tap((ended) => deciding.announce(ended.walk.toolCall)),
-      approving.ended$,
-    );
-  });
+): Eventual<ToolDecision> => {
+  const { hooks, local } = context;
+  const { toolkit } = call;
+  const { onInput } = deciding;
+  const interceptors = hooks.each('preActing').map((it) => intercepting(it, run));
+  const validation = validating(context, call, run, plan, deciding);
+  const approvers = ({ name }: ToolCallBlock): readonly Decider[] => [
+    ...(toolkit.current.find(name)?.deciders ?? []),
+    ...local(decidersOfCall),
+  ];
+  const { toolCall } = plan;
+  onInput(toolCall);
+  if (interceptors.length === 0 && approvers(toolCall).length === 0) {
+    return decideAlone(validation, toolCall);
+  }
+  const approving = createApproving(context, call, run, plan);
+  const list = (walk: Walk): readonly Member[] => [
+    ...interceptors,
+    validation,
+    ...approvers(walk.toolCall).map(approving.member),
+  ];
+  const onEdit = (from: ToolCallBlock, to: ToolCallBlock, by: string): void => {
+    onInput(to);
+    hooks.report(run.iteration, { type: 'inputEdited', from, to, by });
+  };
+  return observed(() => walkOn(begun(toolCall), list, onEdit)).pipe(
+    // Interceptors may have ended it.
+    tap((ended) => deciding.announce(ended.walk.toolCall)),
+    approving.ended$,
+  );
+};
 
-const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<ToolDecision> => {
+const decideAlone = (validation: Member, toolCall: ToolCallBlock): Eventual<ToolDecision> => {
   const walk = begun(toolCall);
-  return made$(() => validation.ask$(walk)).pipe(
-    thenMap((decided) =>
-      'answer' in decided
-        ? toAuthorization({ walk, refused: decided }, { usage: noUsage })
-        : toAuthorization({ walk: { ...walk, ...decided } }, { usage: noUsage }),
-    ),
+  return andThen(validation.decideOn(walk), (decided) =>
+    'answer' in decided
+      ? toAuthorization({ walk, refused: decided }, { usage: noUsage })
+      : toAuthorization({ walk: { ...walk, ...decided } }, { usage: noUsage }),
   );
 };
 
@@ -162,25 +159,22 @@ const begun = (toolCall: ToolCallBlock): Walk => ({
 });
 
 /** Asks the first one of the list that does not agree, until all agree or one refuses. */
-const walked$ = (
+const walkOn = (
   walk: Walk,
   list: (walk: Walk) => readonly Member[],
   onEdit: (from: ToolCallBlock, to: ToolCallBlock, by: string) => void,
-): Observable<Ended> =>
-  made$((): Eventual<Ended> => {
-    const member = list(walk).find((it) => !agrees(walk, it));
-    if (member === undefined) return { walk };
-    return made$(() => member.ask$(walk)).pipe(
-      thenMap((decided): Eventual<Ended> => {
-        const after = stepOn(walk, member, decided);
-        if ('answer' in decided) return { walk: after, refused: decided };
-        if (after.toolCall !== walk.toolCall) onEdit(walk.toolCall, after.toolCall, member.name);
-        return editsOf(after).length > maxEdits
-          ? { walk: after, refused: unsettled(after) }
-          : walked$(after, list, onEdit);
-      }),
-    );
+): Eventual<Ended> => {
+  const member = list(walk).find((it) => !agrees(walk, it));
+  if (member === undefined) return { walk };
+  return andThen(member.decideOn(walk), (decided): Eventual<Ended> => {
+    const after = stepOn(walk, member, decided);
+    if ('answer' in decided) return { walk: after, refused: decided };
+    if (after.toolCall !== walk.toolCall) onEdit(walk.toolCall, after.toolCall, member.name);
+    return editsOf(after).length > maxEdits
+      ? { walk: after, refused: unsettled(after) }
+      : walkOn(after, list, onEdit);
   });
+};
 
 const agrees = ({ toolCall, decisions }: Walk, { of: decider }: Member): boolean => {
   const last = decisions.findLast((decision) => decision.of === decider);
@@ -246,11 +240,11 @@ const intercepting = (interceptor: EachHook<'preActing'>, { iteration }: OpenRun
   return {
     name,
     of: interceptor,
-    ask$: ({ toolCall }) =>
+    decideOn: ({ toolCall }) =>
       interceptor
         .ask$(iteration, { type: 'preActing', toolCall })
         .pipe(
-          thenMap((event): Decided =>
+          map((event): Decided =>
             event === undefined
               ? { answer: failedOutput('Not run: this tool call was rejected.'), failed: false }
               : { toolCall: editedBy(name, toolCall, event.toolCall) },
@@ -281,7 +275,7 @@ const validating = (
 ): Member => ({
   name: 'validation',
   of: validating,
-  ask$: ({ toolCall }) => {
+  decideOn: ({ toolCall }) => {
     announce(toolCall);
     if (refused !== undefined) return { answer: refused, failed: false };
     const tool = call.toolkit.current.find(toolCall.name);
@@ -294,13 +288,14 @@ const validating = (
     if (tool === undefined || obstacle !== undefined) {
       return { answer: failedOutput(obstacle ?? ''), failed: true };
     }
-    return checked$(context, call, tool, toolCall, plan).pipe(
-      thenMap((checked): Decided => {
-        if (checked.status === 'refused') return no(checked);
-        reportRepair(context, run, toolCall, checked.toolCall);
-        return { toolCall: editOf(toolCall, checked.toolCall), checked };
-      }),
-      recovering<Decided>(refusingOnError(toolCall)),
+    return recover<Decided>(
+      () =>
+        andThen(checkInput(context, call, tool, toolCall, plan), (checked): Decided => {
+          if (checked.status === 'refused') return no(checked);
+          reportRepair(context, run, toolCall, checked.toolCall);
+          return { toolCall: editOf(toolCall, checked.toolCall), checked };
+        }),
+      refusingOnError(toolCall),
     );
   },
 });
@@ -333,7 +328,7 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
   const member = (decider: Decider): Member => ({
     name: decider.name,
     of: decider,
-    ask$: (walk) => {
+    decideOn: (walk) => {
       const { toolCall, checked } = walk;
       const tool = toolkit.current.find(toolCall.name);
       if (tool === undefined || checked === undefined) return removed(toolCall);
@@ -342,16 +337,21 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
         lent,
         local,
         round: editsOf(walk).length + 1,
-        check$: (other, as = tool) => checked$(context, call, as, other, plan),
+        check$: (other, as = tool) => toObservable(checkInput(context, call, as, other, plan)),
         report: (event) => hooks.report(run.iteration, event),
       };
-      return made$(() => decider.decide$(use, checked)).pipe(
-        thenMap((decided): Decided =>
-          decided.status === 'ready'
-            ? { toolCall: editOf(toolCall, decided.toolCall) }
-            : no(decided),
-        ),
-        recovering<Decided>(refusingOnError(toolCall)),
+      return recover<Decided>(
+        () =>
+          decider
+            .decide$(use, checked)
+            .pipe(
+              map((decided): Decided =>
+                decided.status === 'ready'
+                  ? { toolCall: editOf(toolCall, decided.toolCall) }
+                  : no(decided),
+              ),
+            ),
+        refusingOnError(toolCall),
       );
     },
   });

@@ -1,7 +1,7 @@
-import { isObservable, map, type Observable, reduce } from 'rxjs';
+import { isObservable, map, reduce } from 'rxjs';
 import { restoreAsyncContext } from '../flow/async-context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
-import { made$, settled } from '../flow/contained.js';
+import { atOnce, type Eventual } from '../flow/eventual.js';
 import type { OpenRun } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
@@ -18,13 +18,13 @@ import type { Validation } from '../values/schema.js';
 import { thrownOutput, type ToolOutput } from '../values/tool-output.js';
 
 /** Validates the input of a tool, within its timeout. */
-export const checked$ = (
+export const checkInput = (
   { scheduler }: Pick<Context, 'scheduler'>,
   { limits, values }: Pick<LoopCall, 'limits' | 'values'>,
   tool: Tool,
   toolCall: ToolCallBlock,
   plan: PlannedCall,
-): Observable<CheckedUse> => {
+): Eventual<CheckedUse> => {
   const { name } = tool;
   const extras = name === plan.toolCall.name ? plan.extras : {};
   const read = (validation = noVerdict): CheckedUse =>
@@ -36,16 +36,14 @@ export const checked$ = (
           value: validation.value,
         }
       : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) };
-  return made$((owner) => {
-    const validation = settled(tool.validation$(toolCall.input, values, extras), owner);
-    if (!isObservable(validation)) return read(validation);
-    return validation.pipe(
-      restoreAsyncContext(),
-      reduce((first: Validation | undefined, each) => first ?? each, undefined),
-      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-      map(read),
-    );
-  });
+  const validation = atOnce(tool.validation$(toolCall.input, values, extras));
+  if (!isObservable(validation)) return read(validation);
+  return validation.pipe(
+    restoreAsyncContext(),
+    reduce((first: Validation | undefined, each) => first ?? each, undefined),
+    deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+    map(read),
+  );
 };
 
 export const timeoutOf = (

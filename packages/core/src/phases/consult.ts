@@ -1,5 +1,6 @@
-import { catchError, map, type Observable, of, tap } from 'rxjs';
+import { catchError, defer, map, type Observable, of, tap } from 'rxjs';
 import { type Asking, type ModelAnswer, modelStep, type RequestEvents } from './ask.js';
+import { observed } from '../flow/eventual.js';
 import type { Call } from '../seams/call.js';
 import type { MillraceErrorCode } from '../values/errors.js';
 import { isMillraceError, messageOf, toMillraceError } from '../values/errors.js';
@@ -51,13 +52,13 @@ const isConsulted = (written: unknown): boolean =>
 export const consult$ = (
   context: Context,
   call: Asking,
-  run: Pick<OpenRun, 'iteration'>,
+  { iteration }: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> => {
-  const { run$, cut$ } = modelStep(
+  const { work, cut } = modelStep(
     context,
     call,
-    run,
+    { iteration },
     stageOf(phase),
     position,
     supported(request, call),
@@ -67,7 +68,7 @@ export const consult$ = (
     id: position,
     input: request,
     run: (attempt) =>
-      run$(attempt).pipe(
+      observed(() => work(attempt)).pipe(
         map(read),
         catchError((error: unknown) => {
           const { usage = noUsage } = toMillraceError(error);
@@ -76,11 +77,10 @@ export const consult$ = (
         }),
         tap((outcome) => {
           const message = outcome.status === 'failed' ? warning?.(outcome.why) : undefined;
-          if (message !== undefined)
-            context.hooks.report(run.iteration, { type: 'warning', message });
+          if (message !== undefined) context.hooks.report(iteration, { type: 'warning', message });
         }),
       ),
-    cut: (why) => cut$(why).pipe(map(read)),
+    cut: (why) => defer(() => of(read(cut(why)))),
     form: { isWritten: isConsulted },
   });
 };

@@ -1,4 +1,5 @@
-import { map, type Observable, timer } from 'rxjs';
+import { map, timer } from 'rxjs';
+import type { Eventual } from '../flow/eventual.js';
 import type { Limits } from '../flow/deadline.js';
 import type { Malformed, RequestOptions } from '../models/model.js';
 import { correct, end, type OpenRun, type Run } from '../run.js';
@@ -128,7 +129,7 @@ export const afterBackoff = (
   { limits }: Pick<LoopCall, 'limits'>,
   before: OpenRun,
   after: Run,
-): Run | Observable<Run> => {
+): Eventual<Run> => {
   const isAgain = after.status === 'open' && misread(after) > misread(before);
   const ms = isAgain ? misread(after) * limits.parseBackoffMs : 0;
   if (ms === 0) return after;

@@ -1,10 +1,10 @@
-import { concat, identity, map, type Observable, of, throwError } from 'rxjs';
+import { concat, of } from 'rxjs';
+import { andThen, type Eventual } from '../flow/eventual.js';
 import { withoutTools } from '../models/request-options.js';
 import type { EndedRun, OpenRun } from '../run.js';
 import { append, assertPaired, end, messagesOf, spend } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context, Phase } from '../seams/layer.js';
-import { isInterruptible } from '../seams/steps.js';
 import { phase } from '../seams/phase.js';
 import { MillraceError } from '../values/errors.js';
 import { noMemory } from '../values/memory.js';
@@ -18,19 +18,13 @@ import {
   type UserMessage,
 } from '../values/message.js';
 import type { CallInfo, EndReason } from '../values/reply.js';
-import { ask$, type ModelAnswer, type RequestEvents } from './ask.js';
+import { askModel, type ModelAnswer, type RequestEvents } from './ask.js';
 import { discardUnlessKept } from './message-builder.js';
 import { remember$ } from './remember.js';
 
 /** Ends the run if the call was interrupted. */
-export const checkInterrupt = (
-  context: Pick<Context, 'info' | 'interruption' | 'layers'>,
-): Phase =>
-  isInterruptible(context)
-    ? phase((run) =>
-        context.interruption.current === undefined ? run : endInterrupted(run, context),
-      )
-    : identity;
+export const checkInterrupt = (context: Pick<Context, 'info' | 'interruption'>): Phase =>
+  phase((run) => (context.interruption.current === undefined ? run : endInterrupted(run, context)));
 
 /** Stores new messages; an assistant message is stored together with its tool results. */
 export const storeMemory = (
@@ -60,13 +54,13 @@ export const limit = (context: Context, call: LoopCall): Phase =>
     if (run.iteration < maxIterations) return run;
     switch (onLimit) {
       case 'answer':
-        return close$(run, context, call, {
+        return closeRun(run, context, call, {
           reason: 'maxIterations',
           what: 'The maximum number of iterations is reached.',
           unusable: (partial) => usedUp(call, partial),
         });
       case 'error':
-        return throwError(() => usedUp(call));
+        throw usedUp(call);
       case 'partial':
         return end(run, 'maxIterations', partialOf(run, context));
     }
@@ -112,12 +106,12 @@ const stage: RequestEvents = {
 };
 
 /** Ends a run with a closing request without tools: the model answers from what it has found so far. */
-export const close$ = (
+export const closeRun = (
   run: OpenRun,
   context: Context,
   call: LoopCall,
   closing: Closing,
-): Observable<EndedRun> => {
+): Eventual<EndedRun> => {
   const {
     position = 'summary',
     instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
@@ -128,19 +122,14 @@ export const close$ = (
     content: [textBlock(instruction)],
   };
   const messages = [...messagesOf(run, context.info), request];
-  return ask$(context, call, run, stage, position, {
+  const asked = askModel(context, call, run, stage, position, {
     ...withoutTools(call.request, call.toolkit.current, call.model),
     messages,
-  }).pipe(
-    map((response) => {
-      const spent = spend(run, response.usage, closing.phase ?? 'closing');
-      return discardUnlessKept(
-        context,
-        closed(spent, response, context, closing),
-        response.message,
-      );
-    }),
-  );
+  });
+  return andThen(asked, (response) => {
+    const spent = spend(run, response.usage, closing.phase ?? 'closing');
+    return discardUnlessKept(context, closed(spent, response, context, closing), response.message);
+  });
 };
 
 const closed = (

@@ -1,8 +1,8 @@
 import { defer, map, of, take, toArray } from 'rxjs';
-import { contained, failAs, thenMap } from '../flow/contained.js';
+import { contained, failAs } from '../flow/contained.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context, Phase, PhaseFactory, Layer } from '../seams/layer.js';
-import { phase, seesEnded } from '../seams/phase.js';
+import { phase, phaseOfAny, seesEnded } from '../seams/phase.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { acting } from './acting.js';
@@ -59,7 +59,7 @@ export const checkedPhase = (create: PhaseFactory, context: Context, call: LoopC
   if (nativePhases.includes(create)) return create(context, call);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;
-  const each = seesEnded(create) ? thenMap : phase;
+  const each = seesEnded(create) ? phaseOfAny : phase;
   return each((run) =>
     defer(() => of<Run>(run).pipe((work ??= create(context, call)))).pipe(
       contained(),

@@ -1,4 +1,4 @@
-import { ask$, type ModelAnswer, type RequestEvents } from './ask.js';
+import { askModel, type ModelAnswer, type RequestEvents } from './ask.js';
 import {
   afterBackoff,
   afterEmpty,
@@ -11,7 +11,7 @@ import {
 } from './corrections.js';
 import { endInterrupted, endStopped } from './limit.js';
 import { discardUnlessKept } from './message-builder.js';
-import { thenMap } from '../flow/contained.js';
+import { andThen } from '../flow/eventual.js';
 import { withoutTools, withTools } from '../models/request-options.js';
 import type { RequestOptions } from '../models/model.js';
 import { append, assertAnswered, end, messagesOf, nextIteration, spend } from '../run.js';
@@ -35,13 +35,12 @@ export const reasoning = (context: Context, call: LoopCall): Phase =>
     assertAnswered(before);
     const run = nextIteration(before);
     const request = { ...optionsOf(run, call), messages: messagesOf(run, context.info) };
-    return ask$(context, call, run, stage, String(run.iteration), request).pipe(
-      thenMap((response) => {
-        const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
-        const after = discardUnlessKept(context, decided, response.message);
-        return afterBackoff(context, call, run, after);
-      }),
-    );
+    const asked = askModel(context, call, run, stage, String(run.iteration), request);
+    return andThen(asked, (response) => {
+      const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
+      const after = discardUnlessKept(context, decided, response.message);
+      return afterBackoff(context, call, run, after);
+    });
   });
 
 /** A choice that forces a tool covers the first request only: otherwise the model could never answer. */

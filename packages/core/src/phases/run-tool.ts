@@ -1,4 +1,4 @@
-import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import {
   catchError,
   concatMap,
@@ -11,12 +11,13 @@ import {
   timer,
 } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { contained, made$, recovering, settled, thenMap } from '../flow/contained.js';
+import { contained } from '../flow/contained.js';
+import { andThen, type Eventual, observed, recover } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { deadline } from '../flow/deadline.js';
 import type { ToolDecision } from './authorize-tool-call.js';
-import { checked$, failedBy, timeoutOf } from './check-tool-call.js';
+import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
 import { outputBelow, spentBelow, startTool, toolContext } from '../seams/tool-context.js';
@@ -57,8 +58,8 @@ export interface EarlierToolCalls {
 export const earlierToolCalls = cell('call', (): Partial<EarlierToolCalls> => ({}));
 
 export interface PendingRun {
-  /** Runs the tool. Emits exactly one outcome and never errors, except fatally: problems are reported to the model. */
-  readonly ran$: Observable<RunOutcome>;
+  /** Runs the tool. Returns one outcome and never fails, except fatally: problems are reported to the model. */
+  readonly work: () => Eventual<RunOutcome>;
   /** The outcome if it is cut now, with the reason for the model. */
   readonly cutAs: (why: string) => RunOutcome;
 }
@@ -69,7 +70,7 @@ export const settledRun = (
   { executed, failed }: Pick<RunOutcome, 'executed' | 'failed'>,
 ): PendingRun => {
   const ran = { toolCall: decision.toolCall, output, executed, failed, ...costOf(decision) };
-  return { ran$: of(ran), cutAs: () => ran };
+  return { work: () => ran, cutAs: () => ran };
 };
 
 export const createToolRun = (
@@ -107,43 +108,42 @@ export const createToolRun = (
     failed: output.isError,
     ...addCost(decision, spentBelow(lent)),
   });
-  const ran$ =
+  const output = (): Eventual<ToolOutput> =>
     'value' in decision
-      ? output$(context, call, run, tool, decision, lent, failedInterceptor)
+      ? outputOf(context, call, run, tool, decision, lent, failedInterceptor)
       : // The value is not recorded: the input is read again.
-        checked$(context, call, tool, toolCall, plan).pipe(
-          thenMap((checked) =>
-            checked.status === 'refused'
-              ? failedOutput(checked.why)
-              : output$(context, call, run, tool, checked, lent, failedInterceptor),
-          ),
+        andThen(checkInput(context, call, tool, toolCall, plan), (checked) =>
+          checked.status === 'refused'
+            ? failedOutput(checked.why)
+            : outputOf(context, call, run, tool, checked, lent, failedInterceptor),
         );
-  return {
-    ran$: made$((owner) => {
-      const output = settled(ran$, owner);
+  const inTime = (given: Eventual<ToolOutput>): Eventual<ToolOutput> => {
+    if (!isObservable(given)) {
       // The tool may have ended its own call.
-      if (owner.closed) abort.abort();
-      if (!isObservable(output)) return output;
-      const ms = timeoutOf(tool, limits.timeouts);
-      return output.pipe(
-        deadline(ms, scheduler, `The tool '${name}'`),
-        abortsUnlessComplete(abort),
-      );
-    }).pipe(
-      recovering((error) => {
-        abort.abort();
-        // Fatal errors: the result of a tool that stopped with its call must not be recorded.
-        if (isFatal(error) || (error !== undefined && error === failure)) throw error;
-        return failedBy(name, error);
-      }),
-      thenMap((output) => ranTo(outputBelow(lent) ?? output)),
-    ),
+      if (context.hooks.isLeft()) abort.abort();
+      return given;
+    }
+    const ms = timeoutOf(tool, limits.timeouts);
+    return given.pipe(deadline(ms, scheduler, `The tool '${name}'`), abortsUnlessComplete(abort));
+  };
+  const reported = (error: unknown): ToolOutput => {
+    abort.abort();
+    // Fatal errors: the result of a tool that stopped with its call must not be recorded.
+    if (isFatal(error) || (error !== undefined && error === failure)) throw error;
+    return failedBy(name, error);
+  };
+  return {
+    work: () =>
+      andThen(
+        recover(() => inTime(output()), reported),
+        (given) => ranTo(outputBelow(lent) ?? given),
+      ),
     cutAs: (why) => ranTo(failedOutput(why)),
   };
 };
 
 /** The last output of a tool; progress is reported. Each attempt gets a fresh copy of the input. */
-const output$ = (
+const outputOf = (
   context: Context,
   { toolkit }: LoopCall,
   { iteration }: OpenRun,
@@ -151,15 +151,15 @@ const output$ = (
   { toolCall, value }: Pick<ToolDecision, 'toolCall' | 'value'>,
   lent: ToolContext,
   onInterceptorError: (error: unknown) => never,
-): Observable<ToolOutput> => {
+): Eventual<ToolOutput> => {
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
-  const attempt$ = made$((owner): ToolEmission | Observable<ToolEmission> => {
+  const attempt = (): Eventual<ToolEmission> => {
     // It may have been removed between two attempts.
     if (toolkit.current.find(name) === undefined) return { type: 'output', output: gone(name) };
     const given = retry === undefined ? value : copied(value);
-    return startTool(lent, () => tool.run$(given, lent), owner);
-  });
+    return startTool(lent, () => tool.run$(given, lent));
+  };
   const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
   const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {
     if (emission.type === 'output') {
@@ -173,29 +173,27 @@ const output$ = (
     hooks.report(iteration, progressOf(emission.value));
     return last;
   };
-  return made$((owner) => {
-    const emitted = retry === undefined ? settled(attempt$, owner) : attempt$;
-    if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
-    return emitted.pipe(
-      contained(),
-      retry === undefined
-        ? identity
-        : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
-            const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
-            hooks.report(iteration, { type: 'warning', message });
-          }),
-      hooks.intercepts('actingChunk')
-        ? concatMap((emission) =>
-            emission.type === 'output'
-              ? of(emission)
-              : hooks
-                  .emit$(iteration, progressOf(emission.value), () => EMPTY)
-                  .pipe(catchError(onInterceptorError)),
-          )
-        : identity,
-      reduce(add, toOutput(undefined)),
-    );
-  });
+  const emitted = retry === undefined ? attempt() : observed(attempt);
+  if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
+  return emitted.pipe(
+    contained(),
+    retry === undefined
+      ? identity
+      : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
+          const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
+          hooks.report(iteration, { type: 'warning', message });
+        }),
+    hooks.intercepts('actingChunk')
+      ? concatMap((emission) =>
+          emission.type === 'output'
+            ? of(emission)
+            : observed(() => hooks.emit(iteration, progressOf(emission.value), () => EMPTY)).pipe(
+                catchError(onInterceptorError),
+              ),
+        )
+      : identity,
+    reduce(add, toOutput(undefined)),
+  );
 };
 
 const gone = (name: string): ToolOutput =>

@@ -1,5 +1,6 @@
-import { concat, concatMap, EMPTY, find, type Observable, of } from 'rxjs';
-import { contained, failing, made$, thenMap } from '../flow/contained.js';
+import { concat, concatMap, defer, EMPTY, find, mergeMap, type Observable, of } from 'rxjs';
+import { contained, failing } from '../flow/contained.js';
+import { observed } from '../flow/eventual.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import type { Demand } from '../flow/demand.js';
@@ -54,7 +55,7 @@ export const streamMessage$ = (
     // Not a literal with two spreads: that takes ten times as long.
     const event = Object.assign({}, chunk, delta);
     if (event.type === 'reasoningChunk' || !isIntercepted) hooks.report(iteration, event);
-    else shown = [...shown, hooks.emit$(iteration, event, () => EMPTY)];
+    else shown = [...shown, observed(() => hooks.emit(iteration, event, () => EMPTY))];
   };
   /** Returns whether the message ends here. */
   const take = (part: MessageChunk): boolean => {
@@ -78,7 +79,7 @@ export const streamMessage$ = (
     );
   /** Adds a response to the builder. A paused message continues in the next response. */
   const finished$ = (nth: number): Observable<Finish> =>
-    made$<MessageChunk>(() => {
+    defer(() => {
       const begun = builder.message();
       const before = toModel(asked.messages);
       const messages = begun.content.length > 0 ? [...before, begun] : before;
@@ -88,9 +89,9 @@ export const streamMessage$ = (
       hooks.transformed(iteration),
       (part$): Observable<unknown> =>
         isIntercepted ? part$.pipe(concatMap(takeInTurn$), find(Boolean)) : part$.pipe(find(take)),
-      thenMap(() => {
+      mergeMap(() => {
         if (builder.finish !== 'pause' || nth === maxResponses)
-          return finishOf(builder, model.name);
+          return of(finishOf(builder, model.name));
         builder.resume();
         return finished$(nth + 1);
       }),

@@ -1,16 +1,16 @@
-import { type Observable, throwError, timer } from 'rxjs';
+import { timer } from 'rxjs';
 import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
 import { cutObservation, errorIn, failedOutput, rejectedResult } from '../values/tool-output.js';
 import type { ToolDecision } from './authorize-tool-call.js';
-import { answered, authorization$, interruptedText } from './authorize-tool-call.js';
+import { answered, authorize, interruptedText } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
 import type { LoopCall } from '../seams/call.js';
-import { holding } from '../seams/steps.js';
+import { holding, perform } from '../seams/steps.js';
 import type { Context } from '../seams/layer.js';
 import { withError } from '../events.js';
-import { made$, thenMap } from '../flow/contained.js';
+import { andThen, type Eventual } from '../flow/eventual.js';
 import { type OpenRun, progress } from '../run.js';
 import { defined } from '../values/options.js';
 import { createToolRun, earlierToolCalls, type PendingRun, type RunOutcome } from './run-tool.js';
@@ -41,42 +41,40 @@ export interface ToolCallResult extends CostBelow {
  * Answers a tool call in two steps, the decision and the run. Emits one result, and one `preActing` and `postActing`
  * event. `known` answers it without running the tool.
  */
-export const callTool$ = (
+export const callTool = (
   context: Context,
   call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   known?: ToolResultBlock,
-): Observable<ToolCallResult> => {
+): Eventual<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}/intent`;
-  const { run$, cut$: cut } = intentStep(context, call, run, plan, known);
-  return context
-    .perform({ kind: 'intent', id, input: plan.toolCall, run: run$, cut })
-    .pipe(thenMap((decision) => runTool$(context, call, run, plan, decision)));
+  const step = intentStep(context, call, run, plan, known);
+  const decided = perform(context, { kind: 'intent', id, input: plan.toolCall, ...step });
+  return andThen(decided, (decision) => runTool(context, call, run, plan, decision));
 };
 
 /** Runs a tool as decided, in a step. */
-export const runTool$ = (
+export const runTool = (
   context: Context,
   call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
   decision: ToolDecision,
-): Observable<ToolCallResult> => {
+): Eventual<ToolCallResult> => {
   const id = `${run.iteration}/${plan.index}`;
-  const { run$, cut$: cut, isReported } = toolStep(context, call, run, plan, decision);
-  return context.perform({ kind: 'tool', id, input: decision.toolCall, run: run$, cut }).pipe(
-    thenMap((given) => {
-      const outcome = sameUse(given, plan);
-      const { toolCall, result, ms } = outcome;
-      context.local(progress).acting?.results.push(result);
-      // A layer, such as a cache, answered it.
-      if (!isReported() && context.local(earlierToolCalls).restore?.(id, outcome, call) !== true) {
-        context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
-      }
-      return outcome;
-    }),
-  );
+  const { isReported, ...step } = toolStep(context, call, run, plan, decision);
+  const ran = perform(context, { kind: 'tool', id, input: decision.toolCall, ...step });
+  return andThen(ran, (given) => {
+    const outcome = sameUse(given, plan);
+    const { toolCall, result, ms } = outcome;
+    context.local(progress).acting?.results.push(result);
+    // A layer, such as a cache, answered it.
+    if (!isReported() && context.local(earlierToolCalls).restore?.(id, outcome, call) !== true) {
+      context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
+    }
+    return outcome;
+  });
 };
 
 const sameUse = (
@@ -108,21 +106,20 @@ const intentStep = (
     hooks.report(run.iteration, { type: 'preActing', toolCall: frozen(toolCall) });
   };
   return {
-    run$: (): Observable<ToolDecision> =>
-      authorization$(context, call, run, plan, {
+    work: (): Eventual<ToolDecision> =>
+      authorize(context, call, run, plan, {
         announce,
         onInput: (toolCall) => {
           latest = toolCall;
         },
         refused: refusal(run, plan) ?? known,
       }),
-    cut$: ({ message }: Cut): Observable<ToolDecision> =>
-      made$(() => {
-        if (isAnnounced)
-          return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
-        announce(latest);
-        return answered(latest, failedOutput(message ?? 'Not run: the call was interrupted.'));
-      }),
+    cut: ({ message }: Cut): ToolDecision => {
+      if (isAnnounced)
+        return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
+      announce(latest);
+      return answered(latest, failedOutput(message ?? 'Not run: the call was interrupted.'));
+    },
   };
 };
 
@@ -146,7 +143,7 @@ const toolStep = (
   let running: PendingRun | undefined;
   let ran: RunOutcome | undefined;
   let isReported = false;
-  const finished$ = (given: RunOutcome): Observable<ToolCallResult> => {
+  const finished = (given: RunOutcome): Eventual<ToolCallResult> => {
     ran = given;
     isReported = true;
     const ms = scheduler.now() - startedAt;
@@ -157,32 +154,27 @@ const toolStep = (
     const changed = isSame ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
-    const outcome$ = finish$(
-      context,
-      call,
-      run,
-      given,
-      { index: plan.index, ms, ...changed },
-      note,
-    ).pipe(holding(context, position));
-    return backoff === 0 ? outcome$ : timer(backoff, scheduler).pipe(thenMap(() => outcome$));
+    const outcome = (): Eventual<ToolCallResult> =>
+      holding(context, position, () =>
+        finish(context, call, run, given, { index: plan.index, ms, ...changed }, note),
+      );
+    return backoff === 0 ? outcome() : andThen(timer(backoff, scheduler), outcome);
   };
   return {
     isReported: () => isReported,
-    run$: (): Observable<ToolCallResult> => {
-      if (ran !== undefined) return throwError(() => runAgain(position));
+    work: (): Eventual<ToolCallResult> => {
+      if (ran !== undefined) throw runAgain(position);
       startedAt = scheduler.now();
       running = createToolRun(context, call, run, decision, plan);
-      return running.ran$.pipe(thenMap(finished$));
+      return andThen(running.work(), finished);
     },
-    cut$: ({ message = interruptedText }: Cut): Observable<ToolCallResult> =>
-      made$(() => {
-        isReported = true;
-        const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
-        const ms = scheduler.now() - startedAt;
-        // No backoff: the model will not be asked again.
-        return finish$(context, call, run, given, { index: plan.index, ms }, '');
-      }),
+    cut: ({ message = interruptedText }: Cut): Eventual<ToolCallResult> => {
+      isReported = true;
+      const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
+      const ms = scheduler.now() - startedAt;
+      // No backoff: the model will not be asked again.
+      return finish(context, call, run, given, { index: plan.index, ms }, '');
+    },
   };
 };
 
@@ -223,14 +215,14 @@ const noteOn = (
   ].join('\n');
 };
 
-const finish$ = (
+const finish = (
   { hooks }: Context,
   { limits }: LoopCall,
   { iteration }: OpenRun,
   { toolCall, output, executed, failed, usage, below }: RunOutcome,
   at: Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
   note: string,
-): Observable<ToolCallResult> => {
+): Eventual<ToolCallResult> => {
   const given = resultOf(toolCall, output, note);
   const after = { type: 'postActing', toolCall, result: given, ms: at.ms } as const;
   const error = errorIn(output);
@@ -239,7 +231,7 @@ const finish$ = (
     error,
   );
   const ran = { toolCall, executed, failed, usage, ...at, ...(below && { below }) };
-  return hooks.emit$(iteration, payload, (event): ToolCallResult => {
+  return hooks.emit(iteration, payload, (event): ToolCallResult => {
     if (event === undefined) {
       const result = rejectedResult(toolCall.id);
       hooks.report(iteration, withError({ ...after, result }, error));

@@ -1,8 +1,8 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { defaultIfEmpty, filter, identity, map } from 'rxjs';
+import { defaultIfEmpty, EMPTY, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
-import { type Eventual, made$, thenMap } from '../flow/contained.js';
+import { andThen, type Eventual, toObservable } from '../flow/eventual.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
@@ -17,7 +17,7 @@ import type {
 } from '../events.js';
 import { withError } from '../events.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
-import { createStage, type Stage, through$ } from '../flow/stage.js';
+import { createStage, passThrough, type Stage } from '../flow/stage.js';
 import type { Trampoline } from '../flow/trampoline.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
@@ -28,17 +28,17 @@ type Emit = <Payload extends ModifiablePayload, T>(
   iteration: number,
   payload: Payload,
   next: (event: PayloadOf<Payload['type']> | undefined) => Eventual<T>,
-) => Observable<T>;
+) => Eventual<T>;
 
 /** Emits the events of a call, and runs them through interceptors. */
 export interface Hooks {
   /** Runs an event through its interceptors, delivers it, and continues with the result, or `undefined` after a veto. */
-  readonly emit$: Emit;
+  readonly emit: Emit;
   intercepts(type: EventType): boolean;
   /** The interceptors of an event, by priority: each emits the event, edited or not, or `undefined` for a veto. */
   each<Type extends ModifiableType>(type: Type): readonly EachHook<Type>[];
-  /** As `emit$`, but leaves the delivery to the caller. */
-  readonly intercepted$: Emit;
+  /** As `emit`, but leaves the delivery to the caller. */
+  readonly intercept: Emit;
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event without interceptors. */
@@ -50,6 +50,8 @@ export interface Hooks {
   attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
   isSettled(): boolean;
+  /** Whether the subscription of the call has ended: nothing continues after an event. */
+  isLeft(): boolean;
 }
 
 /** One interceptor of an event. */
@@ -82,6 +84,7 @@ export interface HooksInit {
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
+  readonly isLeft?: Hooks['isLeft'];
 }
 
 export const createHooks = ({
@@ -92,6 +95,7 @@ export const createHooks = ({
   deliver,
   listeners,
   nextSeq,
+  isLeft = () => false,
 }: HooksInit): Hooks => {
   const { rootId, callId, agent, metadata: _m, parent: _p, parentStep: _s, ...kin } = call;
   let latest = 0;
@@ -163,20 +167,24 @@ export const createHooks = ({
 
   const eventOf = (iteration: number, own: ModifiablePayload): ModifiableEvent =>
     freezeEvent(withErrorOf(own, Object.assign(envelope(own.type, iteration, 0), own)));
-  const intercepted$ = <Payload extends ModifiablePayload, T>(
+  const intercept = <Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
     next: (event: PayloadOf<Payload['type']> | undefined) => Eventual<T>,
-  ): Observable<T> => {
+  ): Eventual<T> => {
     const own: ModifiablePayload = payload;
     const isOwn = isPayloadOf<Payload['type']>(own.type);
     const ofType = stages.filter(({ type }) => type === own.type);
     // Frozen before interceptors run: an edit in place would change later requests.
-    if (ofType.length === 0 && isOwn(own)) return made$(() => next(freezeEvent(own)));
-    return through$<ModifiableEvent>(
+    if (ofType.length === 0 && isOwn(own)) return next(freezeEvent(own));
+    const passed = passThrough<ModifiableEvent>(
       eventOf(iteration, own),
       ofType.map(({ stage }) => stage),
-    ).pipe(filter(isOwn), map(freezeEvent), defaultIfEmpty(undefined), thenMap(next));
+    );
+    return andThen(
+      toObservable(passed).pipe(filter(isOwn), map(freezeEvent), defaultIfEmpty(undefined)),
+      next,
+    );
   };
   const each: Hooks['each'] = <Type extends ModifiableType>(type: Type) =>
     stages
@@ -193,11 +201,11 @@ export const createHooks = ({
   return {
     report,
     voice: speakerInterceptors,
-    intercepted$,
-    emit$: (iteration, payload, next) =>
-      intercepted$(iteration, payload, (event) => {
+    intercept,
+    emit: (iteration, payload, next) =>
+      intercept(iteration, payload, (event) => {
         if (event !== undefined) deliverModified(iteration, payload, event);
-        return next(event);
+        return isLeft() ? EMPTY : next(event);
       }),
     each,
     intercepts: (type) => stages.some((each) => each.type === type),
@@ -211,6 +219,7 @@ export const createHooks = ({
           : by;
     },
     isSettled: () => settled,
+    isLeft,
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>((before, { name, transform }) => {
         const onPassedOver = (error: MillraceError): void =>

@@ -1,17 +1,8 @@
-import {
-  concatMap,
-  defer,
-  EMPTY,
-  finalize,
-  identity,
-  type MonoTypeOperatorFunction,
-  noop,
-  of,
-  tap,
-} from 'rxjs';
+import { concatMap, defer, EMPTY, finalize, noop, of, tap } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
 import { oneValue$ } from '../flow/one-value.js';
-import type { Perform, Step } from '../step.js';
+import { atOnce, type Eventual, observed } from '../flow/eventual.js';
+import { cell, type Perform, type Step, type Work } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
 import { made, trustedOnes } from './through.js';
@@ -21,25 +12,43 @@ import { layerPlaces } from './layer-places.js';
  * The life of a step: `performThrough` runs it through the layers of its call. On an interrupt, `interruptLayer` cuts it, once nothing holds
  * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
  */
-export const performThrough = (layers: readonly Layer[], context: Context): Perform => {
+export const performThrough = (layers: readonly Layer[], context: Context): DoWork => {
   const wraps = layers.flatMap((layer) => {
     const { name, step } = layer;
     if (step === undefined) return [];
     return [{ name, wrap: made(name, () => step(context)), isTrusted: trustedOnes.has(layer) }];
   });
-  if (wraps.length === 0) return runs;
+  if (wraps.length === 0) return ({ work }) => work(1);
   const through = wraps.reduceRight<Perform>(
     (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
-    runs,
+    (step) => step.run(1),
   );
   // Trusted layers need no memory of the value: they neither cut nor repeat a step.
-  if (wraps.every(({ isTrusted }) => isTrusted)) return through;
+  if (wraps.every(({ isTrusted }) => isTrusted)) return (work) => atOnce(through(stepOf(work)));
   const cutsAt = layers.indexOf(interruptLayer);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
-  return keepingValue(through, isEdited ? context.interruption : undefined);
+  const perform = keepingValue(through, isEdited ? context.interruption : undefined);
+  return (work) => perform(stepOf(work));
 };
 
-const runs: Perform = (step) => step.run(1);
+/** Does the work of a step through the layers of its call. Without layers of steps, it is a function call. */
+export type DoWork = <T>(work: Work<T>) => Eventual<T>;
+
+/** As `context.perform`, for the kernel: what is done at once needs no Observable. */
+export const perform = <T>({ local }: Pick<Context, 'local'>, work: Work<T>): Eventual<T> =>
+  local(doing).work(work);
+
+export const doing = cell('call', (): { work: DoWork } => ({ work: ({ work }) => work(1) }));
+
+/** The step as layers see it. */
+export const stepOf = <T>({ work, cut, ...given }: Work<T>): Step<T> => {
+  const run$: Step<T>['run'] = (attempt) => observed(() => work(attempt));
+  const cut$: Step<T>['cut'] = cut && ((why) => observed(() => cut(why)));
+  const step: Step<T> = { ...given, run: run$, ...(cut$ && { cut: cut$ }) };
+  return step;
+};
+
+export const workOf = <T>({ run, ...step }: Step<T>): Work<T> => ({ ...step, work: run });
 
 /**
  * Performs a step through its layers, and remembers its value: a later cut emits that value. Holds delay an interrupt
@@ -120,15 +129,18 @@ export const interruptLayer: Layer = {
 export const isInterruptible = ({ layers }: Pick<Context, 'layers'>): boolean =>
   layers.includes(interruptLayer);
 
-/** Holds a step while the source runs, if the call can be interrupted. Subscribe once. */
+/** Holds a step while work is done, if the call can be interrupted. */
 export const holding = <T>(
   context: Pick<Context, 'interruption' | 'layers'>,
   stepId: string,
-): MonoTypeOperatorFunction<T> => {
-  if (!isInterruptible(context)) return identity;
+  work: () => Eventual<T>,
+): Eventual<T> => {
+  if (!isInterruptible(context)) return work();
   let release = noop;
-  return tap({
-    subscribe: () => (release = context.interruption.hold(stepId)),
-    finalize: () => release(),
-  });
+  return observed(work).pipe(
+    tap({
+      subscribe: () => (release = context.interruption.hold(stepId)),
+      finalize: () => release(),
+    }),
+  );
 };

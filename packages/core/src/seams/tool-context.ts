@@ -1,5 +1,5 @@
-import { isObservable, Observable, type Subscription } from 'rxjs';
-import { settled } from '../flow/contained.js';
+import { isObservable, Observable } from 'rxjs';
+import { atOnce, type Eventual } from '../flow/eventual.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { misuse } from '../values/errors.js';
@@ -35,13 +35,9 @@ const during = <T>(call: typeof starting, work: () => T): T => {
 };
 
 /** Starts a tool. What it emits is outside of it. */
-export const startTool = <T>(
-  context: ToolContext,
-  make: () => Observable<T>,
-  owner: Subscription,
-): T | Observable<T> => {
+export const startTool = <T>(context: ToolContext, make: () => Observable<T>): Eventual<T> => {
   const { scope } = toolScopeOf(context);
-  const started = during(scope, () => settled(make(), owner));
+  const started = during(scope, () => atOnce(make()));
   if (!isObservable(started)) return started;
   return new Observable((to) => {
     const outer = starting;

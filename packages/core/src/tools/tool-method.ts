@@ -1,4 +1,4 @@
-import { made$ } from '../flow/contained.js';
+import { observed } from '../flow/eventual.js';
 import { misuse } from '../values/errors.js';
 import type { Infer, InputSchema } from '../values/schema.js';
 import { emissions, type NoParameters, tool, type ToolDefinition } from './tool.js';
@@ -28,7 +28,7 @@ export const toolMethod =
       const own: Tool = {
         ...shape,
         run$: (input, context) =>
-          made$(() => {
+          observed(() => {
             // Read at each call: a subclass may override it.
             const method = decorated.access.get(this);
             // The validator guarantees the schema's type; no type guard can express that.

@@ -1,5 +1,6 @@
+import { toObservable, observed } from '../flow/eventual.js';
 import type { Observable, ObservableInput } from 'rxjs';
-import { concat, EMPTY, from, isObservable, map, mergeMap, of } from 'rxjs';
+import { concat, EMPTY, from, isObservable, map, mergeMap, of, concatMap, defer } from 'rxjs';
 import {
   checkOptions,
   defined,
@@ -11,7 +12,7 @@ import {
   wholeNumber,
 } from '../values/options.js';
 import { isRecord } from '../values/json.js';
-import { contained, made$, thenMap } from '../flow/contained.js';
+import { contained } from '../flow/contained.js';
 import { validatedWithoutNulls$ } from './without-nulls.js';
 import type { Demand } from '../flow/demand.js';
 import { pulls } from '../flow/from-pull.js';
@@ -79,7 +80,7 @@ export const tool = <
     run$: (value, context) =>
       // The validator guarantees the schema's type; no type guard can express that.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      made$(() => emissions(run(value as Infer<Schema>, context), context.demand)),
+      observed(() => emissions(run(value as Infer<Schema>, context), context.demand)),
   };
 };
 
@@ -145,7 +146,7 @@ export const emissions = (
   if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
   if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
   if (isPromiseLike(returned)) {
-    return from(returned).pipe(thenMap((settled) => emissions(settled, demand)));
+    return from(returned).pipe(concatMap((settled) => toObservable(emissions(settled, demand))));
   }
   return { type: 'output', output: toOutput(returned) };
 };
@@ -191,7 +192,7 @@ const isObservableInput = (value: unknown): value is ObservableInput<unknown> =>
 const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
 ): Observable<ToolEmission> =>
-  made$(() => {
+  defer(() => {
     const texts: string[] = [];
     let last: unknown;
     let returned: unknown;
@@ -208,7 +209,7 @@ const readEmissions = (
           return of<ToolEmission>({ type: 'progress', value });
         }),
       ),
-      made$(() => ({ type: 'output', output: outputOf(returned, texts, last) }) as const),
+      defer(() => of({ type: 'output', output: outputOf(returned, texts, last) } as const)),
     );
   });
 

@@ -1,5 +1,5 @@
-import { map, type Observable } from 'rxjs';
-import { type Eventual, thenMap } from '../flow/contained.js';
+import type { Observable } from 'rxjs';
+import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
 import { withoutForbiddenNulls } from '../values/admits.js';
 import { type Validation, type Validator, withoutHidden } from '../values/schema.js';
 
@@ -8,15 +8,15 @@ export const validatedWithoutNulls$ = (
   { jsonSchema, validation$ }: Validator,
   ...[input, hidden]: Parameters<Validator['validation$']>
 ): Observable<Validation> =>
-  validation$(input, hidden).pipe(
-    thenMap((first): Eventual<Validation> => {
+  observed(() =>
+    andThen(atOnce(validation$(input, hidden)), (first): Eventual<Validation> => {
       if (first.valid) return first;
       const given = withoutHidden(input, hidden);
       const repaired = withoutForbiddenNulls(given, jsonSchema);
       return repaired === given
         ? first
-        : validation$(repaired, hidden).pipe(
-            map((second) => (second.valid ? { ...second, repaired } : second)),
+        : andThen(atOnce(validation$(repaired, hidden)), (second) =>
+            second.valid ? { ...second, repaired } : second,
           );
     }),
   );

@@ -1,7 +1,8 @@
-import { type Eventual, made$, thenMap } from '../../flow/contained.js';
+import { andThen, type Eventual, observed } from '../../flow/eventual.js';
 import { repaired } from '../../seams/repaired.js';
 import type { Call } from '../../seams/call.js';
 import type { Answer, Layer, Context } from '../../seams/layer.js';
+import { perform } from '../../seams/steps.js';
 import { trusted } from '../../seams/through.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import { noMemory } from '../../values/memory.js';
@@ -39,35 +40,31 @@ export type Conversation = Pick<Call, 'after' | 'history' | 'late'>;
 /** Opens a call: sets its history, instructions and start. A vetoed or interrupted call takes no results. */
 export const loadConversation$ = (
   call: Call,
-  context: Pick<Context, 'info' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
+  context: Pick<Context, 'info' | 'interruption' | 'local' | 'scheduler'>,
   load: (willRun: boolean) => Eventual<Conversation>,
   next: Answer,
-): Observable<Reply> => {
-  const { info, interruption, local, perform, scheduler } = context;
-  const willRun = call.status === 'prepared' && interruption.current === undefined;
-  const { own } = local(instructionsOf);
-  const openedBy$ = (load: () => Eventual<Conversation>, isCut = false): Observable<Opening> =>
-    made$(() => {
-      const loaded = load();
+): Observable<Reply> =>
+  observed(() => {
+    const { info, interruption, local, scheduler } = context;
+    const willRun = call.status === 'prepared' && interruption.current === undefined;
+    const { own } = local(instructionsOf);
+    const openedBy = (loaded: Eventual<Conversation>, isCut = false): Eventual<Opening> => {
       const base = { instructions: resolved(own, info), createdAt: scheduler.now() };
-      return made$(() => loaded).pipe(
-        thenMap((it) => ({ ...base, ...it, ...(isCut && { isCut }) })),
-      );
+      return andThen(loaded, (it) => ({ ...base, ...it, ...(isCut && { isCut }) }));
+    };
+    const opened = perform<Opening>(context, {
+      kind: 'open',
+      id: 'open',
+      input: call,
+      work: () => openedBy(load(willRun)),
+      cut: () => openedBy({ history: [], late: call.late }, true),
     });
-  return perform<Opening>({
-    kind: 'open',
-    id: 'open',
-    input: call,
-    run: () => openedBy$(() => load(willRun)),
-    cut: () => openedBy$(() => ({ history: [], late: call.late }), true),
-  }).pipe(
-    thenMap(({ isCut = false, ...opening }) => {
+    return andThen(opened, ({ isCut = false, ...opening }) => {
       const isOver = isCut || interruption.current !== undefined;
       const status = call.status === 'prepared' && isOver ? 'interrupted' : call.status;
       return next({ ...call, ...opening, input: splitInput(call.input).input, status });
-    }),
-  );
-};
+    });
+  });
 
 /** Results for earlier tool calls come first, in their own message. */
 export const splitInput = (

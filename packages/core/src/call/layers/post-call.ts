@@ -1,8 +1,9 @@
 import { map, type Observable } from 'rxjs';
-import { thenMap } from '../../flow/contained.js';
+import { andThen, atOnce, type Eventual, observed } from '../../flow/eventual.js';
 import { stoppedMessage } from '../../phases/limit.js';
 import { type AnswerForm, answerForm } from '../../seams/call.js';
 import type { Layer, Context } from '../../seams/layer.js';
+import { perform } from '../../seams/steps.js';
 import { trusted } from '../../seams/through.js';
 import { answerTextOf } from '../../values/message.js';
 import { type Reply, withOwnText } from '../../values/reply.js';
@@ -12,27 +13,24 @@ import { layerPlaces } from '../../seams/layer-places.js';
 export const postCallLayer: Layer = trusted({
   name: 'postCall',
   priority: layerPlaces.postCall,
-  call:
-    ({ info: call, hooks, local, perform }) =>
-    (next) =>
-    (prepared) =>
-      next(prepared).pipe(
-        thenMap((reply) =>
-          perform({
-            kind: 'reply',
-            id: 'reply',
-            input: reply,
-            run: () => reviewed$({ info: call, hooks, local }, reply),
-          }),
-        ),
+  call: (context) => (next) => (call) =>
+    observed(() =>
+      andThen(atOnce(next(call)), (reply) =>
+        perform(context, {
+          kind: 'reply',
+          id: 'reply',
+          input: reply,
+          work: () => reviewed(context, reply),
+        }),
       ),
+    ),
 });
 
-const reviewed$ = (
+const reviewed = (
   { info: call, hooks, local }: Pick<Context, 'info' | 'hooks' | 'local'>,
   reply: Reply,
-): Observable<Reply> =>
-  hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
+): Eventual<Reply> =>
+  hooks.intercept(reply.iterations, { type: 'postCall', reply }, (event) =>
     event === undefined
       ? stopped(call, reply)
       : withOutput(local(answerForm).required, reply, sameReply(reply, event.reply)),

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { type Eventual, made$ } from '../../flow/contained.js';
+import { type Eventual, observed } from '../../flow/eventual.js';
 import { outcome } from '../../run.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
@@ -16,13 +16,14 @@ export const preCallLayer: Layer = trusted({
 export const afterPreCall$ = <T>(
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   next: () => Eventual<T>,
-): Observable<T> => {
-  const state = local(outcome);
-  const { input } = state;
-  state.input = undefined;
-  if (input === undefined) return made$(next);
-  return hooks.emit$(0, { type: 'preCall', input }, (event) => {
-    if (event === undefined) hooks.report(0, { type: 'preCall', input: [] });
-    return next();
+): Observable<T> =>
+  observed(() => {
+    const state = local(outcome);
+    const { input } = state;
+    state.input = undefined;
+    if (input === undefined) return next();
+    return hooks.emit(0, { type: 'preCall', input }, (event) => {
+      if (event === undefined) hooks.report(0, { type: 'preCall', input: [] });
+      return next();
+    });
   });
-};

@@ -7,8 +7,9 @@ import {
   type Observable,
   of,
   race,
+  concatMap,
 } from 'rxjs';
-import { thenMap } from '../../flow/contained.js';
+import { toObservable } from '../../flow/eventual.js';
 import { checkPrepared, plainOptionsIn } from '../../call/call-options.js';
 import { isMillraceError } from '../../values/errors.js';
 import { givenHistory, type InputMessage, readInput, readLateInput } from '../../seams/input.js';
@@ -27,7 +28,7 @@ import type { Layer, Context } from '../../seams/layer.js';
 import { noMemory } from '../../values/memory.js';
 import type { UserMessage } from '../../values/message.js';
 import type { Preparation, PreparedOptions } from '../../seams/preparation.js';
-import { createStage, type Stage, through$ } from '../../flow/stage.js';
+import { createStage, passThrough, type Stage } from '../../flow/stage.js';
 import type { StepForm } from '../../journal/step-forms.js';
 import type { Step } from '../../step.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from '../../tools/toolkit.js';
@@ -57,7 +58,7 @@ const prepareLayer: Layer = trusted({
     context
       .perform(preparation(call, hooksOf(context.layers), context))
       .pipe(
-        thenMap((prepared) =>
+        concatMap((prepared) =>
           next(prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory }),
         ),
       ),
@@ -87,7 +88,7 @@ const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): O
     readInput(value.input, context.info);
   });
   const given = preparationOf(call, entries, context.info, call.input, earlierIn(call, context));
-  return through$(given, stages).pipe(
+  return toObservable(passThrough(given, stages)).pipe(
     map((done): Call => ({
       ...callWith(call, entries, done.options),
       input: readInput(done.input, context.info),
@@ -156,7 +157,8 @@ export const preparedInput$ = (
     readLateInput(value.input, info, place);
   const stages = stagesOf(hooks.voice, context, iteration, read);
   if (stages.length === 0) return of(readLateInput(messages, info, place));
-  return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
+  const given = preparationOf(call, call.toolkit.current.entries, info, messages);
+  return toObservable(passThrough(given, stages)).pipe(
     map(read),
     // A rejected message must not fail the call.
     catchError((error: unknown) => {

@@ -1,5 +1,5 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
-import { thenMap } from '../../flow/contained.js';
+import { observed } from '../../flow/eventual.js';
 import { alsoEnded } from '../../seams/phase.js';
 import type { PhaseFactory, Context } from '../../seams/layer.js';
 import { discard, discardUnlessKept } from '../../phases/message-builder.js';
@@ -9,7 +9,7 @@ import { textBlock, textOf, toolCallsOf } from '../../values/message.js';
 import type { Model } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../../values/options.js';
-import { close$, type Closing, endInterrupted } from '../../phases/limit.js';
+import { closeRun, type Closing, endInterrupted } from '../../phases/limit.js';
 import { citationsIn } from '../retrieval/citations.js';
 import { passagesOf, type RetrievedPassage } from '../retrieval/passages.js';
 import type { EndedRun, OpenRun, Run } from '../../run.js';
@@ -95,7 +95,7 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   const { when = 'complete', completion = completeTaskName } = options;
   const synthesizing: PhaseFactory = (context, own) => {
     const call = options.model === undefined ? own : { ...own, model: ready(options.model) };
-    return thenMap((run: Run) => {
+    return concatMap((run: Run) => {
       if (run.status === 'open') {
         const isDone =
           run.corrections['emptyAnswer'] !== undefined || isComplete(run.messages, completion);
@@ -183,7 +183,7 @@ const attempt$ = (
     });
   };
   const closing = closingOf(context, call, run, options, nth);
-  return close$(run, context, call, closing).pipe(
+  return observed(() => closeRun(run, context, call, closing)).pipe(
     concatMap((written) =>
       outputOf$(context, call, written, ({ answer }, why) => {
         const mayRetry = nth < maxOutputCorrections && hasIterations;

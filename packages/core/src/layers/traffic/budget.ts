@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../../values/options.js';
 import { phase } from '../../seams/phase.js';
-import { close$ } from '../../phases/limit.js';
+import { closeRun } from '../../phases/limit.js';
 import { replayedSteps, type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell } from '../../step.js';
 import { updatedUsage } from '../../phases/message-builder.js';
@@ -108,7 +108,7 @@ const createBudget = (
       // A call that starts over budget has nothing to answer from.
       if (onExceed === 'error' || run.iteration === 0) return throwError(() => unusable());
       context.hooks.report(run.iteration, { type: 'warning', message: what });
-      return close$(run, context, call, { reason: 'budget', what, unusable });
+      return closeRun(run, context, call, { reason: 'budget', what, unusable });
     });
   return {
     name: isShared ? 'sharedBudget' : 'budget',

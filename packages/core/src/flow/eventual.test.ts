@@ -1,0 +1,228 @@
+import { describe, expect, it } from '@jest/globals';
+import { Observable, of, type OperatorFunction, Subject, take, tap, throwError } from 'rxjs';
+import { failing } from './contained.js';
+import { andThen, type Eventual, observed, recover, toObservable } from './eventual.js';
+import { ending } from '../journal/draining.js';
+import { marbles } from '../testing/index.js';
+
+const thenMap =
+  <In, Out>(work: (value: In) => Eventual<Out>): OperatorFunction<In, Out> =>
+  (source$) =>
+    observed(() => andThen(source$, work));
+
+const clumsy = <T>(...values: readonly T[]): Observable<T> =>
+  new Observable((subscriber) => {
+    values.forEach((value) => subscriber.next(value));
+    return () => {
+      throw new Error('teardown');
+    };
+  });
+
+describe('andThen', () => {
+  it('passes a value on immediately, waits for an Observable, and completes after both', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const slow$ = cold<string>('--(s|)');
+      const source$ = cold<string>('-a---|');
+      expectObservable(source$.pipe(thenMap((value) => `${value}!`))).toBe('-r---|', { r: 'a!' });
+      expectObservable(source$.pipe(thenMap(() => slow$))).toBe('---s-|');
+      expectSubscriptions(slow$.subscriptions).toBe('-^-!');
+      const later$ = cold<string>('------(s|)');
+      expectObservable(source$.pipe(thenMap(() => later$))).toBe('-------(s|)');
+    });
+  });
+
+  it('leaves its source and what it waits for', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const [source$, inner$] = [cold('-a--'), cold('----x')];
+      expectObservable(source$.pipe(thenMap(() => inner$)), '^--!').toBe('');
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it('errors with what it throws, and with an error of either, and leaves the other', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<string>('-a--');
+      const thrown$ = source$.pipe(
+        thenMap((): string => {
+          throw new Error('thrown');
+        }),
+      );
+      expectObservable(thrown$).toBe('-#', {}, new Error('thrown'));
+      expectSubscriptions(source$.subscriptions).toBe('^!');
+      const inner$ = cold<string>('---x');
+      expectObservable(cold<string>('-a-#').pipe(thenMap(() => inner$))).toBe('---#');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it.each([
+    ['its source', () => of(1, 2, 3).pipe(thenMap((value) => value))],
+    ['what it waits for', () => of(0).pipe(thenMap(() => of(1, 2, 3)))],
+    ['what observed makes', () => observed(() => of(1, 2, 3))],
+  ])('can be left while %s emits synchronously', (_what, make) => {
+    const made: number[] = [];
+    make()
+      .pipe(
+        tap((value) => made.push(value)),
+        take(1),
+      )
+      .subscribe();
+    expect(made).toEqual([1]);
+  });
+
+  it('observed is cold, and errors with what it throws', () => {
+    let count = 0;
+    const source$ = observed(() => (count += 1));
+    expect(count).toBe(0);
+    source$.subscribe();
+    source$.subscribe();
+    expect(count).toBe(2);
+    const seen: unknown[] = [];
+    observed((): number => {
+      throw new Error('thrown');
+    }).subscribe({ error: (error: unknown) => seen.push(error) });
+    expect(seen).toEqual([new Error('thrown')]);
+  });
+});
+
+describe('a chain of functions', () => {
+  const chain$ = (source$: Observable<string>, seen: string[]) =>
+    observed(() => source$).pipe(
+      thenMap((value) => observed(() => `${value}!`)),
+      tap((value) => seen.push(value)),
+      failing((cause) => `not ${String(cause)}`),
+      ending(() => seen.push('ended')),
+    );
+
+  it('passes on what is thrown while an error is made of another', () => {
+    const seen: unknown[] = [];
+    const thrown = new Error('thrown');
+    const source$ = new Subject<string>();
+    for (const from$ of [source$, observed(() => source$), throwError(() => 'x')]) {
+      const failing$ = from$.pipe(
+        failing(() => {
+          throw thrown;
+        }),
+      );
+      failing$.subscribe({ error: (error: unknown) => seen.push(error) });
+    }
+    source$.error('x');
+    expect(seen).toEqual([thrown, thrown, thrown]);
+  });
+
+  it('leaves its source when it is left from within, and ends once', () => {
+    const seen: string[] = [];
+    chain$(of('a', 'b', 'c'), seen)
+      .pipe(take(1))
+      .subscribe();
+    expect(seen).toEqual(['a!', 'ended']);
+  });
+
+  it('leaves what it waits for at once', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const [source$, inner$] = [cold('-a--'), cold('----x')];
+      const waiting$ = chain$(source$, []).pipe(thenMap(() => observed(() => inner$)));
+      expectObservable(waiting$, '^--!').toBe('');
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it('passes an error on, as another, and nothing behind it', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<string>('-a#', undefined, 'there');
+      expectObservable(chain$(source$, [])).toBe('-a#', { a: 'a!' }, 'not there');
+      const late$ = cold<string>('ab');
+      const broken$ = chain$(late$, []).pipe(
+        thenMap((): string => {
+          throw new Error('thrown');
+        }),
+      );
+      expectObservable(broken$).toBe('#', {}, new Error('thrown'));
+      expectSubscriptions(late$.subscriptions).toBe('(^!)');
+    });
+  });
+});
+
+describe('ending', () => {
+  it('tells the end, or an error, when what it returns is over, and however that goes', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      for (const [source, rest, told] of [
+        ['-a|', '--|', '-a--|'],
+        ['-a|', '--#', '-a--|'],
+        ['-a#', '-x|', '-a--#'],
+      ] as const) {
+        const source$ = cold(source);
+        expectObservable(source$.pipe(ending(() => cold(rest)))).toBe(told);
+        expectSubscriptions(source$.subscriptions).toBe('^-!');
+      }
+    });
+  });
+
+  it('goes through with it if it is left', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const rest$ = cold('---|');
+      expectObservable(cold('-a--').pipe(ending(() => rest$)), '^-!').toBe('-a');
+      expectSubscriptions(rest$.subscriptions).toBe('--^--!');
+    });
+  });
+
+  it('does it also if the teardown of its source throws', () => {
+    let count = 0;
+    const running = clumsy('a')
+      .pipe(ending(() => (count += 1)))
+      .subscribe();
+    expect(() => running.unsubscribe()).toThrow('teardown');
+    expect(count).toBe(1);
+  });
+
+  it('hears the cause of an error', () => {
+    const seen: unknown[] = [];
+    const fails$ = observed((): string => {
+      throw new Error('thrown');
+    });
+    fails$.pipe(ending((cause) => seen.push(cause))).subscribe({ error: () => seen.push('told') });
+    expect(seen).toEqual([new Error('thrown'), 'told']);
+  });
+});
+
+describe('what is there at once', () => {
+  it('continues without an Observable', () => {
+    expect(andThen(2, (value) => value * 2)).toBe(4);
+    expect(
+      recover(
+        () => 1,
+        () => 2,
+      ),
+    ).toBe(1);
+  });
+
+  it('fails where it is called, and recovers from that', () => {
+    const broken = (): Eventual<number> =>
+      andThen(1, () => {
+        throw new Error('thrown');
+      });
+    expect(broken).toThrow('thrown');
+    expect(recover(broken, () => 2)).toBe(2);
+    expect(() =>
+      recover(broken, (cause) => {
+        throw new Error('another', { cause });
+      }),
+    ).toThrow('another');
+  });
+
+  it('recovers from an error of an Observable, with a value or an Observable', () => {
+    const source$ = throwError(() => 'x');
+    for (const instead of [2, of(2)]) {
+      const seen: unknown[] = [];
+      toObservable(
+        recover<number>(
+          () => source$,
+          () => instead,
+        ),
+      ).subscribe((it) => seen.push(it));
+      expect(seen).toEqual([2]);
+    }
+  });
+});

@@ -1,0 +1,87 @@
+import { catchError, isObservable, Observable, of } from 'rxjs';
+import { hear } from './hear.js';
+
+// The kernel composes functions. What is there at once is a plain value, and continues in the same stack frame; an Observable is made only
+// where there is something to wait for, or where one is seen from outside.
+
+/** A value, or an Observable of one. */
+export type Eventual<T> = T | Observable<T>;
+
+export const toObservable = <T>(value: Eventual<T>): Observable<T> =>
+  isObservable(value) ? value : of(value);
+
+/** Continues with a value: at once if it is there, otherwise when it arrives. */
+export const andThen = <In, Out>(
+  value: Eventual<In>,
+  work: (value: In) => Eventual<Out>,
+): Eventual<Out> => (isObservable(value) ? continued$(value, work) : work(value));
+
+/** As `mergeMap`. What is there at once needs no subscription. */
+const continued$ = <In, Out>(
+  source$: Observable<In>,
+  work: (value: In) => Eventual<Out>,
+): Observable<Out> =>
+  new Observable((to) => {
+    let running = 1;
+    const error = (cause: unknown): void => to.error(cause);
+    const complete = (): void => {
+      running -= 1;
+      if (running === 0) to.complete();
+    };
+    const next = (value: In): void => {
+      try {
+        const made = work(value);
+        if (isObservable(made)) {
+          running += 1;
+          hear(made, { next: (it) => to.next(it), error, complete }, to);
+        } else to.next(made);
+      } catch (cause) {
+        error(cause);
+      }
+    };
+    hear(source$, { next, error, complete }, to);
+  });
+
+/** As `catchError`, for work that may be done at once. */
+export const recover = <T>(
+  work: () => Eventual<T>,
+  handle: (cause: unknown) => Eventual<T>,
+): Eventual<T> => {
+  try {
+    const value = work();
+    return isObservable(value)
+      ? value.pipe(catchError((cause: unknown) => toObservable(handle(cause))))
+      : value;
+  } catch (cause) {
+    return handle(cause);
+  }
+};
+
+/** Makes work an Observable, which does it for each subscriber. */
+export const observed = <T>(work: () => Eventual<T>): Observable<T> =>
+  Object.assign(
+    new Observable<T>((to) => {
+      const value = atOnce(work());
+      if (isObservable(value)) return value.subscribe(to);
+      to.next(value);
+      to.complete();
+      return undefined;
+    }),
+    { [ofWork]: work },
+  );
+
+const ofWork = Symbol('work');
+
+interface Observed<T> extends Observable<T> {
+  readonly [ofWork]: () => Eventual<T>;
+}
+
+const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
+  isObservable(value) && ofWork in value;
+
+/** Does the work of an Observable that `observed` made: its value may be there at once. Any other Observable stays one. */
+export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {
+  let value = given;
+  while (isObserved(value)) value = value[ofWork]();
+  return value;
+};
