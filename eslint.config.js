@@ -60,7 +60,7 @@ export default tseslint.config(
           names: {
             // The parts of a step: `perform(step)` reads as what it does.
             '^(perform|begin|cut)$': false,
-            // What is there at once is no Observable.
+            // These return a value if it is there.
             '^(work|decideOn|emit|intercept|whenWritten)$': false,
             '^interruptOn$': false,
             '^operator$': false,

@@ -30,8 +30,8 @@ export interface Step<T> {
   readonly optional?: true;
 }
 
-/** A step of the kernel, which may be done at once. Layers and phases see it as a `Step`. */
-export interface Work<T> extends Omit<Step<T>, 'run' | 'cut'> {
+/** A step of the kernel, which may need no Observable. Layers and phases see it as a `Step`. */
+export interface KernelStep<T> extends Omit<Step<T>, 'run' | 'cut'> {
   readonly work: (attempt: number) => Eventual<T>;
   readonly cut?: (why: Cut) => Eventual<T>;
 }

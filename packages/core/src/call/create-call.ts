@@ -11,12 +11,12 @@ import type { AgentEvent, Listener } from '../events.js';
 import type { Input } from '../seams/input.js';
 import type { Answer, Context, Layer } from '../seams/layer.js';
 import {
-  doing,
-  type DoWork,
+  performer,
+  type PerformStep,
   isInterruptible,
   performThrough,
   stepOf,
-  workOf,
+  kernelStepOf,
 } from '../seams/steps.js';
 import { handedDown, hooksOf, layersFor, layersOf } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
@@ -102,17 +102,17 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
   }
   const afterwards: (() => void)[] = [];
   // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
-  let through: DoWork | undefined;
+  let through: PerformStep | undefined;
   const ids = new Set<string>();
   const heard = { listeners, speakerInterceptors, deliver };
-  const doWork: DoWork = (step) => {
+  const performStep: PerformStep = (step) => {
     if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
     return owner.closed ? EMPTY : (through ??= performing(context, setup.model, above))(step);
   };
   const context: Context = {
     info: call,
     local,
-    perform: (step) => toObservable(doWork(workOf(step))),
+    perform: (step) => toObservable(performStep(kernelStepOf(step))),
     hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq, isLeft }),
     events$,
     scheduler,
@@ -126,7 +126,7 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);
-  local(doing).work = doWork;
+  local(performer).perform = performStep;
   local(givenOptions).own = { ...given };
   return started;
 };
@@ -155,13 +155,13 @@ const performing = (
   context: Context,
   model: Model | undefined,
   above: ToolScope | undefined,
-): DoWork => {
+): PerformStep => {
   const through = performThrough(context.layers, context);
   if (!above) return through;
   const live = (spending: Spending): void => spendBelow(above, spending);
   const name = model?.name ?? '';
   const known = context.local(replayedSteps);
-  const perform: Perform = (step) => toObservable(through(workOf(step)));
+  const perform: Perform = (step) => toObservable(through(kernelStepOf(step)));
   const watched = watchingSpending(perform, name, { live, replayed: live }, known);
   return (work) => watched(stepOf(work));
 };

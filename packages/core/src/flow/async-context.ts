@@ -7,7 +7,7 @@ import {
   type ObservableInput,
   type OperatorFunction,
 } from 'rxjs';
-import { hear } from './hear.js';
+import { hear } from './contained.js';
 import { bindAsyncContext, inAsyncContext, isAsyncContextKnown } from './async-scope.js';
 
 /**

@@ -1,7 +1,29 @@
-import { catchError, type MonoTypeOperatorFunction, Observable } from 'rxjs';
+import {
+  catchError,
+  type MonoTypeOperatorFunction,
+  Observable,
+  type Observer,
+  Subscriber,
+  type Subscription,
+} from 'rxjs';
 import { inAsyncContext } from './async-scope.js';
-import { hearing } from './hear.js';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
+
+/** Creates a subscriber that can unsubscribe during `subscribe`, which a synchronous source does not return from. */
+const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- RxJS 7 has no other way to create one.
+  new Subscriber<T>(observer);
+
+/** Subscribes an observer, until its owner unsubscribes. */
+export const hear = <T>(
+  source$: Observable<T>,
+  observer: Observer<T>,
+  owner: Subscription,
+): void => {
+  const subscriber = hearing(observer);
+  owner.add(subscriber);
+  source$.subscribe(subscriber);
+};
 
 export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   catchError((cause: unknown) => {

@@ -1,8 +1,8 @@
 import { catchError, isObservable, Observable, of } from 'rxjs';
-import { hear } from './hear.js';
+import { hear } from './contained.js';
 
-// The kernel composes functions. What is there at once is a plain value, and continues in the same stack frame; an Observable is made only
-// where there is something to wait for, or where one is seen from outside.
+// The kernel composes functions. A value that is there needs no Observable, and its work continues in the same stack frame. An Observable is
+// made only if there is something to wait for, or if one is seen from outside.
 
 /** A value, or an Observable of one. */
 export type Eventual<T> = T | Observable<T>;
@@ -10,13 +10,13 @@ export type Eventual<T> = T | Observable<T>;
 export const toObservable = <T>(value: Eventual<T>): Observable<T> =>
   isObservable(value) ? value : of(value);
 
-/** Continues with a value: at once if it is there, otherwise when it arrives. */
+/** Continues with a value: immediately if it is there, otherwise when it arrives. */
 export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => (isObservable(value) ? continued$(value, work) : work(value));
 
-/** As `mergeMap`. What is there at once needs no subscription. */
+/** As `mergeMap`. A value that is there needs no subscription. */
 const continued$ = <In, Out>(
   source$: Observable<In>,
   work: (value: In) => Eventual<Out>,
@@ -42,7 +42,7 @@ const continued$ = <In, Out>(
     hear(source$, { next, error, complete }, to);
   });
 
-/** As `catchError`, for work that may be done at once. */
+/** As `catchError`, for work that may need no Observable. */
 export const recover = <T>(
   work: () => Eventual<T>,
   handle: (cause: unknown) => Eventual<T>,
@@ -79,7 +79,7 @@ interface Observed<T> extends Observable<T> {
 const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
   isObservable(value) && ofWork in value;
 
-/** Does the work of an Observable that `observed` made: its value may be there at once. Any other Observable stays one. */
+/** Does the work of an Observable that `observed` made: its value may be there. Any other Observable stays one. */
 export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {
   let value = given;
   while (isObserved(value)) value = value[ofWork]();

@@ -14,7 +14,7 @@ import {
   timer,
 } from 'rxjs';
 import { bindAsyncContext } from '../flow/async-scope.js';
-import { hear } from '../flow/hear.js';
+import { hear } from '../flow/contained.js';
 import { observed } from '../flow/eventual.js';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
 import type { Layer } from '../seams/layer.js';

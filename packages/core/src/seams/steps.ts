@@ -2,7 +2,7 @@ import { concatMap, defer, EMPTY, finalize, noop, of, tap } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
 import { oneValue$ } from '../flow/one-value.js';
 import { atOnce, type Eventual, observed } from '../flow/eventual.js';
-import { cell, type Perform, type Step, type Work } from '../step.js';
+import { cell, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
 import { made, trustedOnes } from './through.js';
@@ -12,7 +12,7 @@ import { layerPlaces } from './layer-places.js';
  * The life of a step: `performThrough` runs it through the layers of its call. On an interrupt, `interruptLayer` cuts it, once nothing holds
  * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
  */
-export const performThrough = (layers: readonly Layer[], context: Context): DoWork => {
+export const performThrough = (layers: readonly Layer[], context: Context): PerformStep => {
   const wraps = layers.flatMap((layer) => {
     const { name, step } = layer;
     if (step === undefined) return [];
@@ -31,24 +31,30 @@ export const performThrough = (layers: readonly Layer[], context: Context): DoWo
   return (work) => perform(stepOf(work));
 };
 
-/** Does the work of a step through the layers of its call. Without layers of steps, it is a function call. */
-export type DoWork = <T>(work: Work<T>) => Eventual<T>;
+/** Performs a step through the layers of its call. Without layers of steps, it is a function call. */
+export type PerformStep = <T>(step: KernelStep<T>) => Eventual<T>;
 
-/** As `context.perform`, for the kernel: what is done at once needs no Observable. */
-export const perform = <T>({ local }: Pick<Context, 'local'>, work: Work<T>): Eventual<T> =>
-  local(doing).work(work);
+/** As `context.perform`, for the kernel: a value that is there needs no Observable. */
+export const perform = <T>({ local }: Pick<Context, 'local'>, step: KernelStep<T>): Eventual<T> =>
+  local(performer).perform(step);
 
-export const doing = cell('call', (): { work: DoWork } => ({ work: ({ work }) => work(1) }));
+/** Performs the steps of a call. Set when it is created. */
+export const performer = cell('call', (): { perform: PerformStep } => ({
+  perform: ({ work }) => work(1),
+}));
 
 /** The step as layers see it. */
-export const stepOf = <T>({ work, cut, ...given }: Work<T>): Step<T> => {
+export const stepOf = <T>({ work, cut, ...given }: KernelStep<T>): Step<T> => {
   const run$: Step<T>['run'] = (attempt) => observed(() => work(attempt));
   const cut$: Step<T>['cut'] = cut && ((why) => observed(() => cut(why)));
   const step: Step<T> = { ...given, run: run$, ...(cut$ && { cut: cut$ }) };
   return step;
 };
 
-export const workOf = <T>({ run, ...step }: Step<T>): Work<T> => ({ ...step, work: run });
+export const kernelStepOf = <T>({ run, ...step }: Step<T>): KernelStep<T> => ({
+  ...step,
+  work: run,
+});
 
 /**
  * Performs a step through its layers, and remembers its value: a later cut emits that value. Holds delay an interrupt

@@ -1,4 +1,4 @@
-import { isObjectOrList, isRecord, isSameJson, parsedJson } from './json.js';
+import { isRecord, isSameJson, parsedJson } from './json.js';
 import { isPlain, toPlainJson } from './plain-json.js';
 
 /** Data that a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
@@ -369,9 +369,9 @@ export const isSameInput = (
 
 /** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {
-  if (!isObjectOrList(value) || Object.isFrozen(value) || !isPlain(value)) return value;
+  if (Object.isFrozen(value) || !isPlain(value)) return value;
   Object.freeze(value);
-  for (const part of Object.values(value)) frozen(part);
+  for (const part of Object.values(value)) if (typeof part === 'object') frozen(part);
   return value;
 };
 

@@ -55,7 +55,7 @@ export const plainPart = (value: object): unknown => {
 };
 
 export const isPlain = (value: unknown): value is object => {
-  if (!isObjectOrList(value)) return false;
+  if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
