@@ -19,10 +19,6 @@ export const restoreAsyncContext = <T>(): MonoTypeOperatorFunction<T> =>
     ? (source) => new Observable((to) => hear(source, inAsyncContext(to), to))
     : identity;
 
-/** As `defer` with `restoreAsyncContext`, in as many subscriptions as `defer`. */
-export const deferInAsyncContext = <T>(make: () => Observable<T>): Observable<T> =>
-  new Observable((to) => hear(make(), inAsyncContext(to), to));
-
 /** An operator that turns each value into an Observable, such as `concatMap`. */
 export type Flatten = <In, Out>(
   project: (value: In) => ObservableInput<Out>,

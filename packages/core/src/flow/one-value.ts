@@ -1,14 +1,18 @@
-import { concatMap, type Observable, of, take, toArray } from 'rxjs';
+import { concatMap, isObservable, type Observable, of, take, toArray } from 'rxjs';
 import type { MillraceError } from '../values/errors.js';
-import { deferInAsyncContext } from './async-context.js';
+import { contained } from './contained.js';
+import { atOnce, type Eventual } from './eventual.js';
 
-/** Emits the one value of a source when it completes; without one, what `none` returns. A second value is an error. */
-export const oneValue$ = <T>(
-  source: () => Observable<T>,
+/** The one value of a foreign source, when it completes; without one, what `none` returns. A second value is an error. */
+export const oneValue = <T>(
+  given: Eventual<T>,
   several: () => MillraceError,
   none: () => Observable<T>,
-): Observable<T> =>
-  deferInAsyncContext(source).pipe(
+): Eventual<T> => {
+  const value = atOnce(given);
+  if (!isObservable(value)) return value;
+  return value.pipe(
+    contained(),
     take(2),
     toArray(),
     concatMap((values) => {
@@ -16,3 +20,4 @@ export const oneValue$ = <T>(
       return values.length === 0 ? none() : of(...values);
     }),
   );
+};

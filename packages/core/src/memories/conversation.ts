@@ -36,7 +36,6 @@ import {
 } from '../seams/input.js';
 import { withBlocks } from '../seams/given-message.js';
 import type { Layer, Context, Use } from '../seams/layer.js';
-import { trusted } from '../seams/through.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { checkOptions, defined, isFlag, type Rule } from '../values/options.js';
@@ -74,7 +73,7 @@ import { layerPlaces } from '../seams/layer-places.js';
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
  * tools. Sessions and `history` include it; add it to a custom layer that sets `call.memory`.
  */
-export const conversation: Layer = trusted({
+export const conversation: Layer = {
   name: 'conversation',
   priority: layerPlaces.conversation,
   single: true,
@@ -104,7 +103,7 @@ export const conversation: Layer = trusted({
         );
       },
     ),
-});
+};
 
 /** The place that a call continues after. Set by sessions. */
 export const placed = cell('call', (): CallPlace => ({}));
@@ -380,7 +379,7 @@ export const history = (
   options: HistoryOptions = {},
 ): readonly Layer[] => {
   checkOptions('history()', options, historyRules);
-  const layer: HistoryLayer = trusted({
+  const layer: HistoryLayer = {
     name: 'history',
     priority: layerPlaces.additions,
     single: true,
@@ -398,7 +397,7 @@ export const history = (
         else if (info.parentId === undefined) throw ofSession();
         return next(call);
       },
-  });
+  };
   return [layer, conversation];
 };
 

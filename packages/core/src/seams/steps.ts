@@ -1,11 +1,11 @@
-import { concatMap, defer, EMPTY, finalize, noop, of, tap } from 'rxjs';
+import { concatMap, defer, EMPTY, finalize, noop, tap } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
-import { oneValue$ } from '../flow/one-value.js';
-import { atOnce, type Eventual, observed } from '../flow/eventual.js';
-import { cell, type Perform, type Step, type KernelStep } from '../step.js';
+import { oneValue } from '../flow/one-value.js';
+import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
+import { cell, type Cut, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
-import { made, trustedOnes } from './through.js';
+import { made } from './through.js';
 import { layerPlaces } from './layer-places.js';
 
 /**
@@ -13,22 +13,17 @@ import { layerPlaces } from './layer-places.js';
  * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
  */
 export const performThrough = (layers: readonly Layer[], context: Context): PerformStep => {
-  const wraps = layers.flatMap((layer) => {
-    const { name, step } = layer;
-    if (step === undefined) return [];
-    return [{ name, wrap: made(name, () => step(context)), isTrusted: trustedOnes.has(layer) }];
-  });
+  const wraps = layers.flatMap(({ name, step }) =>
+    step === undefined ? [] : [{ name, wrap: made(name, () => step(context)) }],
+  );
   if (wraps.length === 0) return ({ work }) => work(1);
   const through = wraps.reduceRight<Perform>(
-    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
+    (next, { name, wrap }) => checkedStep(name, wrap(next)),
     (step) => step.run(1),
   );
-  // Trusted layers need no memory of the value: they neither cut nor repeat a step.
-  if (wraps.every(({ isTrusted }) => isTrusted)) return (work) => atOnce(through(stepOf(work)));
   const cutsAt = layers.indexOf(interruptLayer);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
-  const perform = keepingValue(through, isEdited ? context.interruption : undefined);
-  return (work) => perform(stepOf(work));
+  return keepingValue(through, isEdited ? context.interruption : undefined);
 };
 
 /** Performs a step through the layers of its call. Without layers of steps, it is a function call. */
@@ -63,9 +58,8 @@ export const kernelStepOf = <T>({ run, ...step }: Step<T>): KernelStep<T> => ({
 const keepingValue = (
   through: Perform,
   interruption: Pick<Interruption, 'hold'> | undefined,
-): Perform => {
-  const performed: Perform = <T>(step: Step<T>) => {
-    const { cut: early$ } = step;
+): PerformStep => {
+  const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
     // Each layer counts attempts from 1; recorded attempts are added.
     let earlier = 0;
     let value: { readonly made: T } | undefined;
@@ -74,23 +68,22 @@ const keepingValue = (
       release();
       release = noop;
     };
-    const run$: Step<T>['run'] = (attempt) =>
-      defer(() => {
-        free();
-        value = undefined;
-        const own$ = step.run(attempt + earlier);
-        earlier += 1;
-        return own$.pipe(
-          tap((made) => {
-            value = { made };
-            if (interruption !== undefined) release = interruption.hold(step.id);
-          }),
-        );
+    const keepingWork = (attempt: number): Eventual<T> => {
+      free();
+      value = undefined;
+      const ran = work(attempt + earlier);
+      earlier += 1;
+      return andThen(ran, (made) => {
+        value = { made };
+        if (interruption !== undefined) release = interruption.hold(step.id);
+        return made;
       });
-    const cut$: Step<T>['cut'] =
-      early$ && ((why) => defer(() => (value === undefined ? early$(why) : of(value.made))));
-    const performed$ = through({ ...step, run: run$, ...(cut$ && { cut: cut$ }) });
-    return interruption === undefined ? performed$ : performed$.pipe(finalize(free));
+    };
+    const cutLate = cut && ((why: Cut) => (value === undefined ? cut(why) : value.made));
+    const performed$ = through(
+      stepOf({ ...step, work: keepingWork, ...(cutLate && { cut: cutLate }) }),
+    );
+    return interruption === undefined ? atOnce(performed$) : performed$.pipe(finalize(free));
   };
   return performed;
 };
@@ -98,14 +91,16 @@ const keepingValue = (
 const checkedStep =
   (name: string, perform: Perform): Perform =>
   <T>(step: Step<T>) =>
-    oneValue$(
-      () => perform(step),
-      () => stepFault(name, step, 'two values'),
-      () => {
-        if (step.optional === true) return EMPTY;
-        if (step.cut === undefined) throw stepFault(name, step, 'nothing');
-        return step.cut({ reason: 'interrupted' });
-      },
+    observed(() =>
+      oneValue(
+        perform(step),
+        () => stepFault(name, step, 'two values'),
+        () => {
+          if (step.optional === true) return EMPTY;
+          if (step.cut === undefined) throw stepFault(name, step, 'nothing');
+          return step.cut({ reason: 'interrupted' });
+        },
+      ),
     );
 
 const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>

@@ -1,30 +1,13 @@
-import {
-  BehaviorSubject,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  finalize,
-  first,
-  identity,
-  map,
-  NEVER,
-  type Observable,
-  of,
-  race,
-  take,
-  tap,
-  throwError,
-} from 'rxjs';
-import { restoreAsyncContext } from '../flow/async-context.js';
-import { contained, failing } from '../flow/contained.js';
-import { oneValue$ } from '../flow/one-value.js';
+import { identity, type Observable, throwError } from 'rxjs';
+import { andThen, atOnce, type Eventual, observed, recover } from '../flow/eventual.js';
+import { oneValue } from '../flow/one-value.js';
 import type { Model } from '../models/model.js';
-import { cell, type Perform } from '../step.js';
+import { cell } from '../step.js';
 import { MillraceError, toMillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { type CallInfo, type Reply, withOwnText } from '../values/reply.js';
 import { type Hook, isInterceptor } from './interceptor.js';
+import type { Call } from './call.js';
 import type { Answer, Context, Layer, PhaseFactory } from './layer.js';
 import { isLayer } from './read-use.js';
 
@@ -54,18 +37,11 @@ export const answerThrough = (
   context: Context,
   innermost: Answer,
 ): Answer =>
-  layers.reduceRight<Answer>((next, layer) => {
-    if (layer.call === undefined) return next;
-    return trustedOnes.has(layer) ? layer.call(context)(next) : checkedLayer(layer, context, next);
-  }, innermost);
-
-export const trustedOnes = new WeakSet<Layer>();
-
-/** Marks a layer of this package as correct: it is not checked at run time, and interrupts do not skip it. */
-export const trusted = <Own extends Layer>(layer: Own): Own => {
-  trustedOnes.add(layer);
-  return layer;
-};
+  layers.reduceRight<Answer>(
+    (next, { name, call }) =>
+      call === undefined ? next : checkedAnswer(name, context, next, call),
+    innermost,
+  );
 
 const resumingOnes = new WeakSet<Layer>();
 
@@ -101,60 +77,46 @@ export const recordThrough = <T>(
     call$,
   );
 
-/** Checks that a layer passes a call on once and emits one reply. An interrupt skips it until then, or cuts its step. */
-const checkedLayer = ({ name, call: around }: Layer, context: Context, next: Answer): Answer => {
-  const answer$: Answer = (call) =>
-    defer(() => {
-      const steps$ = new BehaviorSubject(0);
-      const perform: Perform = (step) =>
-        defer(() => {
-          steps$.next(steps$.value + 1);
-          return context.perform(step).pipe(finalize(() => steps$.next(steps$.value - 1)));
-        });
+/** Checks that a layer passes a call on once, and answers with one reply. */
+const checkedAnswer =
+  (name: string, context: Context, next: Answer, around: Required<Layer>['call']): Answer =>
+  (call) =>
+    observed(() => {
       let hasPassed = false;
       let failure: unknown;
       let passed: Reply | undefined;
-      const passed$: Answer = (edited) =>
-        defer(() => {
-          if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
-          if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
-          hasPassed = true;
-          return next(edited).pipe(
-            tap({
-              next: (reply) => (passed = reply),
-              error: (cause: unknown) => (failure = cause),
-            }),
-          );
-        });
-      const own$ = defer(() => around?.({ ...context, perform })(passed$)(call) ?? next(call)).pipe(
-        tap({ error: () => (hasPassed = true) }),
-      );
-      const replied$ = oneValue$<Reply>(
-        () => own$.pipe(contained()),
-        () => layerFault(name, 'answered with two replies'),
-        () => throwError(() => layerFault(name, 'answered with no reply')),
-      ).pipe(
-        map((reply) => {
-          if (isReply(reply)) return of(withOwnText(ownReply(reply, context.info), passed));
-          throw layerFault(name, 'emitted something that is not a reply');
-        }),
-        failing((cause) =>
-          cause === failure ? cause : toMillraceError(cause, 'unknown', `In the layer '${name}'`),
-        ),
-      );
-      const passedOver$ = context.interruption.asked$.pipe(
-        concatMap(() => steps$.pipe(first((count) => count === 0))),
-        restoreAsyncContext(),
-        concatMap(() => (hasPassed ? EMPTY : of(next(call)))),
-      );
-      // NEVER: without an interrupt, only the reply can win.
-      return race(replied$, concat(passedOver$, NEVER)).pipe(
-        take(1),
-        concatMap((reply$) => reply$),
+      const passOn = (edited: Call): Eventual<Reply> => {
+        if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
+        if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
+        hasPassed = true;
+        const replied = recover(
+          () => atOnce(next(edited)),
+          (cause) => {
+            failure = cause;
+            throw cause;
+          },
+        );
+        return andThen(replied, (reply) => (passed = reply));
+      };
+      const answered = (): Eventual<Reply> =>
+        oneValue(
+          around(context)((edited) => observed(() => passOn(edited)))(call),
+          () => layerFault(name, 'answered with two replies'),
+          () => throwError(() => layerFault(name, 'answered with no reply')),
+        );
+      const checked = (reply: unknown): Reply => {
+        if (isReply(reply)) return withOwnText(ownReply(reply, context.info), passed);
+        throw layerFault(name, 'emitted something that is not a reply');
+      };
+      return recover(
+        () => andThen(answered(), checked),
+        (cause) => {
+          throw cause === failure
+            ? cause
+            : toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+        },
       );
     });
-  return answer$;
-};
 
 /** Gives a cached reply of another call an id of this call: memory would take it for a known message. */
 const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
