@@ -291,17 +291,31 @@ describe('layers around a call', () => {
     expect(await lastValueFrom(session.memory.load$())).toHaveLength(4);
   });
 
-  it('S1: an interrupt passes over a layer that has not passed the call on', () => {
-    marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
-      const never = cold<never>('-');
-      const agent = createAgent({ model: scriptedModel(), use: [hanging(never)] });
-      const reason$ = agent
-        .call$('?', { scheduler, use: [interruptOn(cold('--i', { i: {} }))] })
-        .pipe(map(({ reason }) => reason));
-      expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
-      expectSubscriptions(never.subscriptions).toBe('^-!');
-    });
-  });
+  it.each([true, false])(
+    'S1: an interrupt cuts the step in which a layer waits (%s), and no wait outside of one',
+    (isStep) => {
+      marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
+        const slow$ = cold('----(a|)');
+        const waiting: Layer = {
+          name: 'waiting',
+          call:
+            ({ perform }) =>
+            (next) =>
+            (call) => {
+              const step = { kind: 'wait', id: 'slow', input: undefined, run: () => slow$ };
+              const wait$ = isStep ? perform({ ...step, cut: () => of('') }) : slow$;
+              return wait$.pipe(concatMap(() => next(call)));
+            },
+        };
+        const agent = createAgent({ model: scriptedModel(), use: [waiting] });
+        const reason$ = agent
+          .call$('?', { scheduler, use: [interruptOn(cold('--i', { i: {} }))] })
+          .pipe(map(({ reason }) => reason));
+        expectObservable(reason$).toBe(isStep ? '--(r|)' : '----(r|)', { r: 'interrupted' });
+        expectSubscriptions(slow$.subscriptions).toBe(isStep ? '^-!' : '^---!');
+      });
+    },
+  );
 
   it('S1: an interrupt waits for what a layer does with the reply', () => {
     marbles(({ scheduler, cold, expectObservable }) => {

@@ -58,5 +58,6 @@ export const contained =
         notify?.();
       };
       subscriber.add(leave);
-      source.subscribe(inner);
+      // Nothing runs for a subscriber that has gone.
+      if (!subscriber.closed) source.subscribe(inner);
     });

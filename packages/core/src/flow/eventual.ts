@@ -61,6 +61,8 @@ export const recover = <T>(
 export const observed = <T>(work: () => Eventual<T>): Observable<T> =>
   Object.assign(
     new Observable<T>((to) => {
+      // Nothing runs for a subscriber that has gone.
+      if (to.closed) return undefined;
       const value = atOnce(work());
       if (isObservable(value)) return value.subscribe(to);
       to.next(value);

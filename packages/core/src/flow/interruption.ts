@@ -15,6 +15,8 @@ export interface Interruption {
   readonly current: Interrupt | undefined;
   /** Emits the interrupt and completes, even if it came before the subscription. */
   readonly signal$: Observable<Interrupt>;
+  /** The same, but also emits an interrupt that waits, for steps that only wait. */
+  readonly asked$: Observable<Interrupt>;
   /** Interrupts, immediately or once interrupts are resumed; false if the loop has ended. Throws `config` without `interruptLayer`. */
   trigger(interrupt: Interrupt): boolean;
   /** Holds a step: an interrupt cuts it as soon as nothing holds it. Call the returned function once to release it. */
@@ -33,12 +35,18 @@ export const createInterruption = (
 ): Interruption => {
   const { hold, released$ } = createHolds(scheduler);
   const signal$ = new AsyncSubject<Interrupt>();
+  const asked$ = new AsyncSubject<Interrupt>();
+  const ask = (interrupt: Interrupt): void => {
+    asked$.next(interrupt);
+    asked$.complete();
+  };
   let closed = false;
   let mayCut = true;
   let waiting: Interrupt | undefined;
   const interruptBy = (interrupt: Interrupt): void => {
     if (interruption.current !== undefined) return;
     interruption.current = interrupt;
+    ask(interrupt);
     signal$.next(interrupt);
     signal$.complete();
   };
@@ -46,11 +54,15 @@ export const createInterruption = (
   const interruption: Interruption & { current: Interrupt | undefined } = {
     current: undefined,
     signal$,
+    asked$,
     trigger: (interrupt) => {
       if (!isInterruptible) throw notInterruptible();
       if (closed) return false;
       if (mayCut) interruptBy(interrupt);
-      else waiting ??= interrupt;
+      else {
+        waiting ??= interrupt;
+        ask(interrupt);
+      }
       return true;
     },
     hold,

@@ -1,4 +1,4 @@
-import { type MonoTypeOperatorFunction, tap } from 'rxjs';
+import { type MonoTypeOperatorFunction, Observable, tap } from 'rxjs';
 
 /** An abort whose signal, the most expensive part of a tool call, is created on first use. */
 export class LazyAbort {
@@ -17,17 +17,17 @@ export class LazyAbort {
   }
 }
 
-export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
-  let isComplete = false;
-  return tap({
-    subscribe: () => {
-      isComplete = false;
-    },
-    complete: () => {
-      isComplete = true;
-    },
-    finalize: () => {
-      if (!isComplete) abort.abort();
-    },
-  });
-};
+/** Aborts when the source is left or fails, also if it was left before its subscription. */
+export const abortsUnlessComplete =
+  <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable((to) => {
+      let isComplete = false;
+      const complete = (): void => {
+        isComplete = true;
+      };
+      source.pipe(tap({ complete })).subscribe(to);
+      return () => {
+        if (!isComplete) abort.abort();
+      };
+    });

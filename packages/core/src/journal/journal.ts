@@ -28,7 +28,7 @@ import type { AgentEvent } from '../events.js';
 import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
 import type { Answer, Layer, Context, Use } from '../seams/layer.js';
-import { resuming } from '../seams/through.js';
+import { resuming, trusted } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
@@ -217,7 +217,7 @@ export function journal(
       resumeLeft$<Output>(store, agent.name, own, (callId) => resume$(agent, callId, options)),
     );
   };
-  return {
+  return trusted({
     ...recording((context, call$) => begun$(records, running, settings, context, call$)),
     store,
     resume$,
@@ -228,7 +228,7 @@ export function journal(
     resumeAll$,
     drain$: running.drain$,
     drain: running.drain,
-  };
+  });
 }
 
 const storeOf = (step$: OpenJournal['step$']): JournalStore => ({
@@ -311,16 +311,18 @@ const resumedBy = (
 ): Use => [
   interruptLayer,
   resuming(
-    recording((context, call$) => {
-      const { info: call, local } = context;
-      const name = call.agent.at(-1);
-      if (agent !== name) throw ofAnother(call.callId, agent, name);
-      if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
-      local(forks).made = begun.forks ?? [];
-      local(keySeed).id = begun.keySeed;
-      begin(context, { ...log, isOutermost: true, isResumed: true });
-      return call$;
-    }),
+    trusted(
+      recording((context, call$) => {
+        const { info: call, local } = context;
+        const name = call.agent.at(-1);
+        if (agent !== name) throw ofAnother(call.callId, agent, name);
+        if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
+        local(forks).made = begun.forks ?? [];
+        local(keySeed).id = begun.keySeed;
+        begin(context, { ...log, isOutermost: true, isResumed: true });
+        return call$;
+      }),
+    ),
   ),
   ...(history === undefined ? [] : carrying(() => history, true)),
   ...(history !== undefined || options.history === undefined
@@ -335,7 +337,7 @@ const carrying = (
   read: (call: CallInfo, context: Context) => readonly Message[],
   isNew: boolean,
 ): readonly Layer[] => [
-  {
+  trusted({
     name: 'carried',
     priority: layerPlaces.repair,
     call: (context) => (next) => (call) => {
@@ -351,7 +353,7 @@ const carrying = (
           suspensionsIn(messages).length === 0 && { input: splitInput(call.input).input }),
       });
     },
-  },
+  }),
   conversation,
 ];
 

@@ -25,6 +25,7 @@ import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { canonicalJson, isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
 import type { Layer } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { checkOptions, isDelay, isFlag, type Rule } from '../values/options.js';
 import { withoutKeys } from '../values/schema.js';
 import { cell, offTheClock } from '../step.js';
@@ -145,7 +146,7 @@ declare module '../events.js' {
 export const approval = (approver: Approver, options: ApprovalOptions = {}): Layer => {
   if (typeof approver !== 'function') throw misuse('approval() takes an approver function.');
   checkOptions('approval()', options, rules);
-  return {
+  return trusted({
     name: 'approval',
     priority: layerPlaces.approval,
     inherit: true,
@@ -156,7 +157,7 @@ export const approval = (approver: Approver, options: ApprovalOptions = {}): Lay
         local(decidersOfCall).unshift(approvedBy(approver, options));
         return next(call);
       },
-  };
+  });
 };
 
 /**

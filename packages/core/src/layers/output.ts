@@ -30,6 +30,7 @@ import { inexactOf } from '../tools/inexact.js';
 import { validatedWithoutNulls$ } from '../tools/without-nulls.js';
 import { type JsonReading, readJson, readStrictly } from '../values/read-json.js';
 import type { OutputLayer, Context } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { ready } from '../models/answer-tool.js';
 import { askAgain } from '../phases/corrections.js';
 import { endInterrupted } from '../phases/limit.js';
@@ -61,7 +62,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
   const read$ = (text: string): Observable<Validation> => readOutput$(validator, text);
-  return {
+  return trusted({
     name: 'output',
     priority: layerPlaces.outermost,
     single: true,
@@ -76,7 +77,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
       ...phases.flatMap((each) => (each === reasoning ? [each, readAnswer] : [each])),
       readAnswer,
     ],
-  };
+  });
 };
 
 /** Maximum number of corrections in a row. */

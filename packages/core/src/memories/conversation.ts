@@ -36,6 +36,7 @@ import {
 } from '../seams/input.js';
 import { withBlocks } from '../seams/given-message.js';
 import type { Layer, Context, Use } from '../seams/layer.js';
+import { trusted } from '../seams/through.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { checkOptions, defined, isFlag, type Rule } from '../values/options.js';
@@ -73,7 +74,7 @@ import { layerPlaces } from '../seams/layer-places.js';
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
  * tools. Sessions and `history` include it; add it to a custom layer that sets `call.memory`.
  */
-export const conversation: Layer = {
+export const conversation: Layer = trusted({
   name: 'conversation',
   priority: layerPlaces.conversation,
   single: true,
@@ -103,7 +104,7 @@ export const conversation: Layer = {
         );
       },
     ),
-};
+});
 
 /** The place that a call continues after. Set by sessions. */
 export const placed = cell('call', (): CallPlace => ({}));
@@ -379,7 +380,7 @@ export const history = (
   options: HistoryOptions = {},
 ): readonly Layer[] => {
   checkOptions('history()', options, historyRules);
-  const layer: HistoryLayer = {
+  const layer: HistoryLayer = trusted({
     name: 'history',
     priority: layerPlaces.additions,
     single: true,
@@ -397,7 +398,7 @@ export const history = (
         else if (info.parentId === undefined) throw ofSession();
         return next(call);
       },
-  };
+  });
   return [layer, conversation];
 };
 

@@ -9,6 +9,7 @@ import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
 import type { Context, Layer } from '../seams/layer.js';
 import type { Hooks } from '../seams/hooks.js';
+import { trusted } from '../seams/through.js';
 import { phase } from '../seams/phase.js';
 import { cell } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
@@ -156,7 +157,7 @@ export const remembering = cell('family', () => new Set<string>());
  * Lets a suspended sub-agent suspend the tools that called it, up to the root call, if that has a journal and a session.
  * The next call of the session runs these tools again: their calls replay their steps, and continue with the results.
  */
-export const suspendBelow: Layer = { name: 'suspendBelow', inherit: true };
+export const suspendBelow: Layer = trusted({ name: 'suspendBelow', inherit: true });
 
 /** The tool calls that wait for calls below them. */
 export const waitingTools = (history: readonly Message[]): readonly Suspended[] =>

@@ -118,11 +118,7 @@ export const createToolRun = (
             : outputOf(context, call, run, tool, checked, lent, failedInterceptor),
         );
   const inTime = (given: Eventual<ToolOutput>): Eventual<ToolOutput> => {
-    if (!isObservable(given)) {
-      // The tool may have ended its own call.
-      if (context.hooks.isLeft()) abort.abort();
-      return given;
-    }
+    if (!isObservable(given)) return given;
     const ms = timeoutOf(tool, limits.timeouts);
     return given.pipe(deadline(ms, scheduler, `The tool '${name}'`), abortsUnlessComplete(abort));
   };

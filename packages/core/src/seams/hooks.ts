@@ -50,8 +50,6 @@ export interface Hooks {
   attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
   isSettled(): boolean;
-  /** Whether the subscription of the call has ended: nothing continues after an event. */
-  isLeft(): boolean;
 }
 
 /** One interceptor of an event. */
@@ -84,7 +82,8 @@ export interface HooksInit {
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
-  readonly isLeft?: Hooks['isLeft'];
+  /** Whether the subscription of the call has ended: nothing continues after an event. */
+  readonly isLeft?: () => boolean;
 }
 
 export const createHooks = ({
@@ -219,7 +218,6 @@ export const createHooks = ({
           : by;
     },
     isSettled: () => settled,
-    isLeft,
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>((before, { name, transform }) => {
         const onPassedOver = (error: MillraceError): void =>

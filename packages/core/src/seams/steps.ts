@@ -5,7 +5,7 @@ import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
 import { cell, type Cut, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
-import { made } from './through.js';
+import { made, trustedOnes } from './through.js';
 import { layerPlaces } from './layer-places.js';
 
 /**
@@ -13,14 +13,18 @@ import { layerPlaces } from './layer-places.js';
  * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
  */
 export const performThrough = (layers: readonly Layer[], context: Context): PerformStep => {
-  const wraps = layers.flatMap(({ name, step }) =>
-    step === undefined ? [] : [{ name, wrap: made(name, () => step(context)) }],
-  );
+  const wraps = layers.flatMap((layer) => {
+    const { name, step } = layer;
+    if (step === undefined) return [];
+    return [{ name, wrap: made(name, () => step(context)), isTrusted: trustedOnes.has(layer) }];
+  });
   if (wraps.length === 0) return ({ work }) => work(1);
   const through = wraps.reduceRight<Perform>(
-    (next, { name, wrap }) => checkedStep(name, wrap(next)),
+    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
     (step) => step.run(1),
   );
+  // Trusted layers need no memory of the value: they neither cut nor repeat a step.
+  if (wraps.every(({ isTrusted }) => isTrusted)) return (step) => atOnce(through(stepOf(step)));
   const cutsAt = layers.indexOf(interruptLayer);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
   return keepingValue(through, isEdited ? context.interruption : undefined);
@@ -119,7 +123,9 @@ export const interruptLayer: Layer = {
     (next) =>
     <T>(step: Step<T>) => {
       if (step.cut === undefined && step.optional !== true) return next(step);
-      const cut$ = interruption.signal$.pipe(concatMap(() => interruption.released$(step.id)));
+      // While recorded steps are replayed, an interrupt cuts what only waits.
+      const signal$ = step.kind === 'wait' ? interruption.asked$ : interruption.signal$;
+      const cut$ = signal$.pipe(concatMap(() => interruption.released$(step.id)));
       return defer(() =>
         interruption.current === undefined ? next(step).pipe(cutBy(cut$)) : EMPTY,
       );

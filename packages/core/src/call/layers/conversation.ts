@@ -3,6 +3,7 @@ import { repaired } from '../../seams/repaired.js';
 import type { Call } from '../../seams/call.js';
 import type { Answer, Layer, Context } from '../../seams/layer.js';
 import { perform } from '../../seams/steps.js';
+import { trusted } from '../../seams/through.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import { noMemory } from '../../values/memory.js';
 import type { ToolMessage } from '../../values/message.js';
@@ -12,7 +13,7 @@ import type { Observable } from 'rxjs';
 import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Opens a call without a history. Layers of the same name replace it. */
-export const conversationLayer: Layer = {
+export const conversationLayer: Layer = trusted({
   name: 'conversation',
   priority: layerPlaces.conversation,
   single: true,
@@ -25,7 +26,7 @@ export const conversationLayer: Layer = {
     };
     return loadConversation$(call, context, nothing, next);
   },
-};
+});
 
 /** The initial state of a call. */
 export interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'> {

@@ -4,12 +4,13 @@ import { stoppedMessage } from '../../phases/limit.js';
 import { type AnswerForm, answerForm } from '../../seams/call.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { perform } from '../../seams/steps.js';
+import { trusted } from '../../seams/through.js';
 import { answerTextOf } from '../../values/message.js';
 import { type Reply, withOwnText } from '../../values/reply.js';
 import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Runs the reply through the interceptors of `postCall`, before it is stored. */
-export const postCallLayer: Layer = {
+export const postCallLayer: Layer = trusted({
   name: 'postCall',
   priority: layerPlaces.postCall,
   call: (context) => (next) => (call) =>
@@ -23,7 +24,7 @@ export const postCallLayer: Layer = {
         }),
       ),
     ),
-};
+});
 
 const reviewed = (
   { info: call, hooks, local }: Pick<Context, 'info' | 'hooks' | 'local'>,

@@ -2,14 +2,15 @@ import type { Observable } from 'rxjs';
 import { type Eventual, observed } from '../../flow/eventual.js';
 import { outcome } from '../../run.js';
 import type { Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 import { layerPlaces } from '../../seams/layer-places.js';
 
 /** Starts a call, after the outer layers. */
-export const preCallLayer: Layer = {
+export const preCallLayer: Layer = trusted({
   name: 'preCall',
   priority: layerPlaces.preCall,
   call: (context) => (next) => (call) => afterPreCall$(context, () => next(call)),
-};
+});
 
 /** Continues after `preCall`, which is emitted once. A veto hides the input: each call begins with this event. */
 export const afterPreCall$ = <T>(

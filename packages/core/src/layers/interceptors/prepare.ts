@@ -23,7 +23,7 @@ import {
 } from '../../seams/interceptor.js';
 import { hasFields, isArrayOf, isMessage, isString } from '../../values/shape.js';
 import { isRecord } from '../../values/json.js';
-import { hooksOf } from '../../seams/through.js';
+import { hooksOf, trusted } from '../../seams/through.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { noMemory } from '../../values/memory.js';
 import type { UserMessage } from '../../values/message.js';
@@ -51,7 +51,7 @@ export const prepare = (
   });
 
 /** Runs a call through the interceptors of `prepare`, such as guards. Only input that passed all is stored. */
-const prepareLayer: Layer = {
+const prepareLayer: Layer = trusted({
   name: 'prepare',
   priority: layerPlaces.prepare,
   call: (context) => (next) => (call) =>
@@ -62,7 +62,7 @@ const prepareLayer: Layer = {
           next(prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory }),
         ),
       ),
-};
+});
 
 const preparation = (call: Call, interceptors: readonly Hook[], context: Needs): Step<Call> => {
   let hasBegun = false;

@@ -381,7 +381,21 @@ describe('asAgent', () => {
         .pipe(map(({ reason }) => reason));
       expectObservable(hanging).toBe('--(r|)', { r: 'interrupted' });
       const waiting = asAgent(sequential(saying('a', 'A')), {
-        use: [{ name: 'never', call: () => () => () => NEVER }],
+        use: [
+          {
+            name: 'never',
+            call: (context) => (next) => (call) =>
+              context
+                .perform({
+                  kind: 'wait',
+                  id: 'never',
+                  input: undefined,
+                  run: () => NEVER,
+                  cut: () => of(0),
+                })
+                .pipe(concatMap(() => next(call))),
+          },
+        ],
       })
         .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map(({ reason }) => reason));

@@ -1,5 +1,6 @@
 import { tap } from 'rxjs';
 import type { Layer, Context } from '../../seams/layer.js';
+import { trusted } from '../../seams/through.js';
 import { toolScopeOf } from '../../seams/tool-context.js';
 import { cell, toolResultOf } from '../../step.js';
 import { outcome } from '../../run.js';
@@ -28,7 +29,7 @@ const teams = cell('family', () => new Map<string, Map<string, Member>>());
  * Keeps the tool calls of the members of a team, also of those that fail, lose a race or are unsubscribed. Tool calls below a tool call
  * are part of its result, as in any agent.
  */
-export const memberRuns: Layer = {
+export const memberRuns: Layer = trusted({
   name: 'memberRuns',
   priority: layerPlaces.memberRuns,
   inherit: true,
@@ -56,7 +57,7 @@ export const memberRuns: Layer = {
       }),
     );
   },
-};
+});
 
 const messagesBetween = ({
   info: { callId },

@@ -1,4 +1,14 @@
-import type { Observable } from 'rxjs';
+import {
+  AsyncSubject,
+  concat,
+  concatMap,
+  filter,
+  NEVER,
+  type Observable,
+  of,
+  race,
+  take,
+} from 'rxjs';
 import { isOpen } from '../../seams/call.js';
 import { MillraceError } from '../../values/errors.js';
 import type { Layer } from '../../seams/layer.js';
@@ -7,6 +17,7 @@ import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
 import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 import { lineageOf } from '../../seams/call-scope.js';
+import { waited$ } from '../../step.js';
 import { layerPlaces } from '../../seams/layer-places.js';
 
 export interface SemaphoreOptions {
@@ -138,18 +149,28 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
   return {
     name: 'limitCalls',
     priority: layerPlaces.limitCalls,
-    call:
-      ({ info, hooks, interruption, scheduler }) =>
-      (next) =>
-      (call) =>
-        // A call that will not run needs no slot.
-        isOpen(call) && interruption.current === undefined
-          ? semaphore.hold$(
-              () => next(call),
-              lineageOf(info)[0],
-              reportingWait('calls', { scheduler, report: (event) => hooks.report(0, event) }),
-            )
-          : next(call),
+    call: (context) => (next) => (call) => {
+      const { info, hooks, interruption, scheduler } = context;
+      // A call that will not run needs no slot.
+      if (!isOpen(call) || interruption.current !== undefined) return next(call);
+      const admitted$ = new AsyncSubject<true>();
+      const held$ = semaphore.hold$(
+        () => {
+          admitted$.next(true);
+          admitted$.complete();
+          return next(call);
+        },
+        lineageOf(info)[0],
+        reportingWait('calls', { scheduler, report: (event) => hooks.report(0, event) }),
+      );
+      const wait$ = waited$(context, 'limitCalls', admitted$);
+      // An interrupt ends the wait, and leaves the queue.
+      const left$ = concat(wait$.pipe(filter((isAdmitted) => isAdmitted === undefined)), NEVER);
+      return race(left$, held$).pipe(
+        take(1),
+        concatMap((reply) => (typeof reply === 'object' ? of(reply) : next(call))),
+      );
+    },
   };
 };
 
