@@ -134,8 +134,16 @@ type Exact<Schema> = Schema extends Leaf
 /** Nothing below it can be closed. Any other schema is one, too. */
 type Leaf = boolean | { readonly type: 'string' | 'number' | 'integer' | 'boolean' | 'null' };
 
-type ExactObject<Schema extends { readonly properties: object }> = {
-  readonly [Key in keyof Schema | Closing<Schema>]: Key extends 'properties'
+/** Most objects have nothing below to close: an intersection costs less than a copy. */
+type ExactObject<Schema extends { readonly properties: object }> =
+  Schema['properties'] extends Leaves & Readonly<Record<RequiredKeys<Schema>, Leaf>>
+    ? Schema & Closing<Schema>
+    : CopiedObject<Schema>;
+
+type Leaves = Readonly<Record<string, Leaf>>;
+
+type CopiedObject<Schema extends { readonly properties: object }> = {
+  readonly [Key in keyof Schema | keyof Closing<Schema>]: Key extends 'properties'
     ? ExactEach<Schema['properties'], RequiredKeys<Schema>>
     : Key extends keyof Schema
       ? Schema[Key]
@@ -149,7 +157,9 @@ type ExactEach<Properties, Required extends string> = {
 };
 
 type Closing<Schema> =
-  Extract<keyof Schema, OpenEnded> extends never ? 'additionalProperties' : never;
+  Extract<keyof Schema, OpenEnded> extends never
+    ? { readonly additionalProperties: false }
+    : unknown;
 
 type RequiredKeys<Schema> = Schema extends {
   readonly required: readonly (infer Key extends string)[];

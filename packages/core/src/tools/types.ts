@@ -145,11 +145,9 @@ export interface ToolRetry {
 export type ToolEntry = Tool | ToolGroup;
 
 /** The calls of these tools. */
-export type RunsOf<Tools extends readonly ToolEntry[]> = Tools[number] extends {
-  readonly runs?: infer Run extends AnyRun;
-}
-  ? Run
-  : AnyRun;
+export type RunsOf<Tools extends readonly ToolEntry[]> = [Tools[number]] extends [never]
+  ? AnyRun
+  : Exclude<Tools[number]['runs'], undefined>;
 
 export interface ToolGroupDefinition<Tools extends readonly Tool[] = readonly Tool[]> {
   /** The name for the model. */
