@@ -1,12 +1,15 @@
 import { observed } from '../flow/eventual.js';
 import { misuse } from '../values/errors.js';
-import type { Infer, InputSchema } from '../values/schema.js';
+import type { Given, Infer, InputSchema, OutputSchema } from '../values/schema.js';
 import { emissions, type NoParameters, tool, type ToolDefinition } from './tool.js';
-
+import { type ResultOf, resultsOf, type ToolReturn } from './tool-results.js';
 import type { Tool, ToolContext } from './types.js';
 
 /** The options of `tool()` without `run`. Default of `name`: the name of the method. */
-export type ToolMethodOptions<Schema> = Omit<ToolDefinition<Schema>, 'name' | 'run'> &
+export type ToolMethodOptions<Schema, Output = OutputSchema> = Omit<
+  ToolDefinition<Schema, string, Output>,
+  'name' | 'run'
+> &
   Partial<Pick<ToolDefinition<Schema>, 'name'>>;
 
 /**
@@ -14,16 +17,19 @@ export type ToolMethodOptions<Schema> = Omit<ToolDefinition<Schema>, 'name' | 'r
  * works without compiler flags, and not with `experimentalDecorators`.
  */
 export const toolMethod =
-  <const Schema extends InputSchema = NoParameters>(options: ToolMethodOptions<Schema>) =>
+  <
+    const Schema extends InputSchema = NoParameters,
+    const Output extends OutputSchema = OutputSchema,
+  >(
+    options: ToolMethodOptions<Schema, Output>,
+  ) =>
   <This extends object>(
-    _method: (this: This, input: Infer<Schema>, context: ToolContext) => unknown,
-    decorated: ClassMethodDecoratorContext<
-      This,
-      (this: This, input: Infer<Schema>, context: ToolContext) => unknown
-    >,
+    _method: Method<This, Schema, Output>,
+    decorated: ClassMethodDecoratorContext<This, Method<This, Schema, Output>>,
   ): void => {
     const { name = String(decorated.name) } = options;
     const shape = tool<Schema>({ ...options, name, run: () => undefined });
+    const { toOutput$ } = resultsOf(name, options.output);
     decorated.addInitializer(function () {
       const own: Tool = {
         ...shape,
@@ -33,7 +39,8 @@ export const toolMethod =
             const method = decorated.access.get(this);
             // The validator guarantees the schema's type; no type guard can express that.
             // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-            return emissions(method.call(this, input as Infer<Schema>, context), context.demand);
+            const returned = method.call(this, input as Infer<Schema>, context);
+            return emissions(returned, context.demand, toOutput$);
           }),
       };
       // A subclass may decorate its own version of the method, which comes last.
@@ -41,6 +48,12 @@ export const toolMethod =
       toolsOfInstance.set(this, tools.set(decorated.name, own));
     });
   };
+
+type Method<This, Schema, Output> = (
+  this: This,
+  input: Infer<Schema>,
+  context: ToolContext,
+) => ToolReturn<ResultOf<Given<Output>>>;
 
 const toolsOfInstance = new WeakMap<object, Map<string | symbol, Tool>>();
 

@@ -1,4 +1,4 @@
-import { toObservable, observed } from '../flow/eventual.js';
+import { andThen, type Eventual, observed, toObservable } from '../flow/eventual.js';
 import type { Observable, ObservableInput } from 'rxjs';
 import { concat, EMPTY, from, isObservable, map, mergeMap, of, concatMap, defer } from 'rxjs';
 import {
@@ -21,30 +21,43 @@ import {
   type Infer,
   type InputSchema,
   noParameters,
+  type OutputSchema,
   validatorOf,
 } from '../values/schema.js';
-import { isOutput, type ToolEmission, toOutput, type ToolOutput } from '../values/tool-output.js';
+import { isOutput, type ToolEmission, type ToolOutput } from '../values/tool-output.js';
 import type { ToolRun } from '../values/reply.js';
 import { type ContextKey, isContextKey, noValue } from './context-key.js';
+import { type ResultOf, resultsOf, type ToolReturn, type ToOutput } from './tool-results.js';
 import type { CallOfTool, Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
 
 /** The schema of a tool that declares no input. */
 export type NoParameters = typeof noParameters;
 
-export interface ToolDefinition<Schema, Name extends string = string> extends ToolPolicy {
+export interface ToolDefinition<
+  Schema,
+  Name extends string = string,
+  Output = OutputSchema,
+  Result = unknown,
+> extends ToolPolicy {
   /** The name for the model: up to 256 characters of any script. Names a provider rejects are mapped on the wire. */
   readonly name: Name;
   /** Describes to the model what the tool does and when to use it. */
   readonly description: string;
   /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
   readonly input?: Schema | undefined;
+  /**
+   * The schema of what `run` returns, of any type. The output is the valid value, as the schema transforms it: without unknown keys, for
+   * example. Another value is an error that the model reads, without the values. Default: any value is an output.
+   */
+  readonly output?: Output | undefined;
   /** The context keys that `run` gets. A call in which one has no value errors when it starts, not in its middle. Default: none. */
   readonly requires?: readonly ContextKey<unknown>[] | undefined;
   /**
    * Runs the tool. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; the emitted values of the
    * latter three are progress. The output is the return value of a generator, otherwise the joined strings, otherwise the last value. Errors are reported to the model.
    */
-  readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
+  // eslint-disable-next-line rxjs-x/finnish -- it may return an Observable, or anything else
+  readonly run: (input: Infer<Schema>, context: ToolContext) => ToolReturn<Result>;
 }
 
 /**
@@ -61,26 +74,42 @@ export interface ToolDefinition<Schema, Name extends string = string> extends To
 export const tool = <
   const Schema extends InputSchema = NoParameters,
   const Name extends string = string,
+  const Output extends OutputSchema = OutputSchema,
+  const Result extends ResultOf<Given<Output>> = ResultOf<Given<Output>>,
 >(
-  definition: ToolDefinition<Schema, Name>,
+  definition: ToolDefinition<Schema, Name, Output, Result>,
 ): Tool<Infer<Schema>, ToolRun<Name, Given<Schema>>> => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
-  const { name, description, input = noParameters, requires = [], run, ...policy } = definition;
+  const {
+    name,
+    description,
+    input = noParameters,
+    requires = [],
+    output,
+    run,
+    ...policy
+  } = definition;
   const owner = `tool '${name}': 'input'`;
   const validator = validatorOf(input, owner);
-  const { jsonSchema, warnings = [] } = validator;
+  const { jsonSchema } = validator;
+  const { toOutput$, outputSchema, warnings: ofResults = [] } = resultsOf(name, output);
+  const warnings = [...(validator.warnings ?? []).map((it) => `${owner}: ${it}`), ...ofResults];
   return {
     exclusive: false,
     ...defined(policy),
     ...{ name, description },
     inputSchema: jsonSchema,
-    ...(warnings.length > 0 && { warnings: warnings.map((it) => `${owner}: ${it}`) }),
+    ...(outputSchema && { outputSchema }),
+    ...(warnings.length > 0 && { warnings }),
     ...(requires.length > 0 && { assertReady: withValues(name, requires) }),
     validation$: (value, _values, hidden) => validatedWithoutNulls$(validator, value, hidden),
     run$: (value, context) =>
-      // The validator guarantees the schema's type; no type guard can express that.
-      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      observed(() => emissions(run(value as Infer<Schema>, context), context.demand)),
+      observed(() => {
+        // The validator guarantees the schema's type; no type guard can express that.
+        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        const returned = run(value as Infer<Schema>, context);
+        return emissions(returned, context.demand, toOutput$);
+      }),
   };
 };
 
@@ -105,6 +134,7 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
     'a string for the model',
   ],
   input: [(value) => value !== null, 'a schema'],
+  output: [(value) => value !== null, 'a schema'],
   requires: [
     (value) => Array.isArray(value) && value.every(isContextKey),
     'a list of context keys',
@@ -138,18 +168,35 @@ const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
 export const emissions = (
   returned: unknown,
   demand: Demand,
-): ToolEmission | Observable<ToolEmission> => {
+  toOutput$: ToOutput,
+): Eventual<ToolEmission> => {
   if (isObservableLike(returned)) {
     const value$ = from(returned).pipe(contained());
-    return readEmissions(value$.pipe(map((value) => ({ done: false, value }))));
+    return readEmissions(value$.pipe(map((value) => ({ done: false, value }))), toOutput$);
   }
-  if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
-  if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
+  if (isAsyncIterable(returned))
+    return readEmissions(
+      pulls(() => returned, demand),
+      toOutput$,
+    );
+  if (isGenerator(returned)) {
+    return readEmissions(
+      pulls(() => asAsync(returned), demand),
+      toOutput$,
+    );
+  }
   if (isPromiseLike(returned)) {
-    return from(returned).pipe(concatMap((settled) => toObservable(emissions(settled, demand))));
+    return from(returned).pipe(
+      concatMap((settled) => toObservable(emissions(settled, demand, toOutput$))),
+    );
   }
-  return { type: 'output', output: toOutput(returned) };
+  return emitted(toOutput$(returned));
 };
+
+const emitted = (output: Eventual<ToolOutput>): Eventual<ToolEmission> =>
+  andThen(output, asEmission);
+
+const asEmission = (output: ToolOutput): ToolEmission => ({ type: 'output', output });
 
 const has = (value: unknown, key: PropertyKey): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
@@ -191,6 +238,7 @@ const isObservableInput = (value: unknown): value is ObservableInput<unknown> =>
 /** Reads an iterator of progress; the output is the return value, a final `ToolOutput`, joined strings or the last value. */
 const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
+  toOutput$: ToOutput,
 ): Observable<ToolEmission> =>
   defer(() => {
     const texts: string[] = [];
@@ -209,11 +257,11 @@ const readEmissions = (
           return of<ToolEmission>({ type: 'progress', value });
         }),
       ),
-      defer(() => of({ type: 'output', output: outputOf(returned, texts, last) } as const)),
+      observed(() => emitted(toOutput$(resultOf(returned, texts, last)))),
     );
   });
 
-const outputOf = (returned: unknown, texts: readonly string[], last: unknown): ToolOutput => {
-  if (returned !== undefined) return toOutput(returned);
-  return texts.length > 0 && !isOutput(last) ? toOutput(texts.join('')) : toOutput(last);
+const resultOf = (returned: unknown, texts: readonly string[], last: unknown): unknown => {
+  if (returned !== undefined) return returned;
+  return texts.length > 0 && !isOutput(last) ? texts.join('') : last;
 };

@@ -67,6 +67,8 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
   readonly description: string;
   /** The schema that the model gets. */
   readonly inputSchema: JsonSchema;
+  /** The schema of its results, for MCP clients. Absent if the tool has none, or if JSON cannot express it. */
+  readonly outputSchema?: JsonSchema;
   /** Parameters from the `extras` of an earlier tool, see `acceptExtras`. Hidden from the model. Default: none. */
   readonly accepts?: readonly string[];
   /** Parameters that the program sets. Values from a model or a decider are ignored. */

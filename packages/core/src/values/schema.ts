@@ -1,6 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { from, map, type Observable, of } from 'rxjs';
-import { messageOf, misuse } from './errors.js';
+import { type MillraceError, messageOf, misuse } from './errors.js';
 import { isRecord } from './json.js';
 
 /** A JSON Schema of draft 7, 2019-09 or 2020-12, by its `$schema`. Default: 2020-12. */
@@ -16,17 +16,23 @@ export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<I
  */
 export type InputSchema = StandardSchema<ObjectInput, unknown> | Validator;
 
+/** A schema for the results of a tool: any Standard Schema, or a JSON Schema in `jsonSchema(…)`. */
+export type OutputSchema = StandardSchemaV1 | Validator;
+
 /** An object that is no list: lists can be iterated. */
 type ObjectInput = object & { readonly [Symbol.iterator]?: never };
 
-export type Infer<Schema> = Schema extends StandardSchemaV1
-  ? StandardSchemaV1.InferOutput<Schema>
-  : ValueOf<Schema>;
+export type Infer<Schema> = Schema extends Typed ? TypesOf<Schema>['output'] : ValueOf<Schema>;
 
 /** The arguments before a schema transforms them. */
-export type Given<Schema> = Schema extends StandardSchemaV1
-  ? StandardSchemaV1.InferInput<Schema>
-  : ValueOf<Schema>;
+export type Given<Schema> = Schema extends Typed ? TypesOf<Schema>['input'] : ValueOf<Schema>;
+
+/** The types of a Standard Schema: cheaper to find than the whole interface. */
+interface Typed {
+  readonly '~standard': Pick<StandardSchemaV1.Props, 'types'>;
+}
+
+type TypesOf<Schema extends Typed> = NonNullable<Schema['~standard']['types']>;
 
 type ValueOf<Schema> = Schema extends Validator<infer Value> ? Value : unknown;
 
@@ -65,19 +71,22 @@ export interface Validator<out Value = unknown> {
 export const validatorOf = (schema: unknown, owner: string): Validator => {
   if (isValidator(schema)) return schema;
   if (isStandardSchema(schema)) return standardValidator(schema, owner);
-  throw misuse(
-    `${owner} must be a Standard Schema, such as z.object({}), or a JSON Schema in jsonSchema({ type: 'object' }), of '@millrace/core/schema'.`,
-  );
+  throw noSchema(owner);
 };
 
-const isValidator = (schema: unknown): schema is Validator =>
+export const noSchema = (owner: string): MillraceError =>
+  misuse(
+    `${owner} must be a Standard Schema, such as z.object({}), or a JSON Schema in jsonSchema({ type: 'object' }), of '@millrace/core/schema'.`,
+  );
+
+export const isValidator = (schema: unknown): schema is Validator =>
   isRecord(schema) && typeof schema['validation$'] === 'function';
 
-const isStandardSchema = (schema: unknown): schema is StandardSchemaV1 =>
+export const isStandardSchema = (schema: unknown): schema is StandardSchemaV1 =>
   ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') &&
   '~standard' in schema;
 
-const exportsJsonSchema = (schema: StandardSchemaV1): schema is StandardSchema =>
+export const exportsJsonSchema = (schema: StandardSchemaV1): schema is StandardSchema =>
   'jsonSchema' in schema['~standard'];
 
 const standardValidator = (schema: StandardSchemaV1, owner: string): Validator => {
@@ -87,25 +96,33 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
       `${owner}: this ${vendor} schema cannot export JSON Schema. ${exportHint(schema)}`,
     );
   }
-  const { validate } = schema['~standard'];
   return {
     jsonSchema: objectSchema(exportedJsonSchema(schema, owner), owner),
     validation$: (input, hidden) => {
       const infinite: Path[] = [];
       const value = copiedInput(withoutHidden(input, hidden), infinite);
-      if (infinite.length > 0) return of(refused(infinite.map(ofInfinite), hidden));
-      const whole = withHidden(value, hidden);
-      const result = validate(whole);
-      const verdict = (settled: StandardSchemaV1.Result<unknown>): Validation =>
-        settled.issues === undefined
-          ? { valid: true, value: settled.value, input: whole }
-          : refused(
-              settled.issues.map((issue) => ofIssue(issue, whole)),
-              hidden,
-            );
-      return 'then' in result ? from(result).pipe(map(verdict)) : of(verdict(result));
+      return infinite.length > 0
+        ? of(refused(infinite.map(ofInfinite), hidden))
+        : standardValidation$(schema, withHidden(value, hidden), hidden);
     },
   };
+};
+
+/** Validates a value as it is, without a copy. */
+export const standardValidation$ = (
+  schema: StandardSchemaV1,
+  input: unknown,
+  hidden?: HiddenInput,
+): Observable<Validation> => {
+  const verdict = (settled: StandardSchemaV1.Result<unknown>): Validation =>
+    settled.issues === undefined
+      ? { valid: true, value: settled.value, input }
+      : refused(
+          settled.issues.map((issue) => ofIssue(issue, input)),
+          hidden,
+        );
+  const result = schema['~standard'].validate(input);
+  return 'then' in result ? from(result).pipe(map(verdict)) : of(verdict(result));
 };
 
 const exportHint = (schema: StandardSchemaV1): string => {
@@ -192,7 +209,21 @@ export interface Problem {
 export const refused = (
   problems: readonly Problem[],
   hidden: HiddenInput | undefined,
-): Validation => ({ valid: false, problems: describe(problems, hidden) });
+): Validation => {
+  const lines = describe(problems, hidden);
+  origins.set(lines, problems);
+  return { valid: false, problems: lines };
+};
+
+const origins = new WeakMap<readonly string[], readonly Problem[]>();
+
+/** Returns the problems of a result without the received values; none if they are not those of `refused`. */
+export const withoutValues = (lines: readonly string[]): readonly string[] =>
+  describe(
+    (origins.get(lines) ?? []).map(({ path, message }) => ({ path, message })),
+    {},
+    'the result',
+  );
 
 /** Maximum number of problems to report. A model that corrects these usually corrects the rest. */
 const maxProblems = 20;
@@ -202,7 +233,11 @@ export const maxMessage = 300;
 const maxReceived = 80;
 
 /** One line per problem: parameter, rule and value. Hidden parameters are only reported as invalid. */
-const describe = (problems: readonly Problem[], hidden: HiddenInput = {}): readonly string[] => {
+const describe = (
+  problems: readonly Problem[],
+  hidden: HiddenInput = {},
+  whole = 'the input',
+): readonly string[] => {
   const isHidden = ([name]: readonly string[]): boolean =>
     name !== undefined && Object.hasOwn(hidden, name);
   const hidesSome = Object.keys(hidden).length > 0;
@@ -211,7 +246,7 @@ const describe = (problems: readonly Problem[], hidden: HiddenInput = {}): reado
       return `${cut(String(path[0]), maxPath)}: the value that the program sets is not valid`;
     // A library's message about the whole may contain a hidden value.
     if (path.length === 0 && hidesSome) return 'the input as a whole is not valid';
-    const where = path.join('.') || 'the input';
+    const where = path.join('.') || whole;
     const rule = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
     const received = 'received' in rest ? shown(rest.received) : '';
     return `${cut(where, maxPath)}: ${cut(rule, maxMessage)}${received}`;

@@ -3,6 +3,7 @@ import {
   type AgentEvent,
   type ApprovalRequest,
   type Approver,
+  type ContentBlock,
   createAgent,
   isEvent,
   isMillraceError,
@@ -10,11 +11,12 @@ import {
   type Model,
   type ModelChunk,
   sampleDeltas,
+  textOf,
   type Tool,
   type ToolResultBlock,
   type Verdict,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   type CallToolResult,
   MissingRequiredClientCapabilityError,
@@ -83,7 +85,9 @@ export const callTool$ = (
           const { last } = thrown;
           return of(
             ended(
-              last === undefined ? shown(serving, event.result) : failed(serving, name, last.error),
+              last === undefined
+                ? shown(serving, tool, event.result)
+                : failed(serving, name, last.error),
             ),
           );
         }
@@ -183,11 +187,35 @@ const mostError = 2_000;
 
 const shown = (
   { limits }: Serving,
+  tool: Tool,
   { content, isError, suspended }: ToolResultBlock,
-): CallToolResult =>
-  suspended === undefined
-    ? { content: bounded(content, limits.result).map(blockOf), isError }
-    : refused('The tool waits for an external result, which cannot be provided here.');
+): CallToolResult => {
+  if (suspended !== undefined) {
+    return refused('The tool waits for an external result, which cannot be provided here.');
+  }
+  const result = { content: bounded(content, limits.result).map(blockOf), isError };
+  return isError || !isStructured(tool) ? result : withStructure(result, content, limits.result);
+};
+
+/** Whether clients get its results as JSON objects of a schema. The protocol has no other schemas of results. */
+export const isStructured = ({ outputSchema }: Tool): boolean =>
+  outputSchema?.['type'] === 'object';
+
+/** Of a tool with a schema, a client takes no other result: one with content of its own, or one that is too long, is an error. */
+const withStructure = (
+  result: CallToolResult,
+  content: readonly ContentBlock[],
+  maxLength: number,
+): CallToolResult => {
+  const text = textOf({ content });
+  if (text.length > maxLength) {
+    return refused(`The result has ${text.length} characters, the limit is ${maxLength}.`);
+  }
+  const value = parsedJson(text);
+  return isRecord(value)
+    ? { ...result, structuredContent: value }
+    : refused('The tool returned no structured content.');
+};
 
 /** Progress of the tool, and of the agent that a tool asks. Deeper agents are not shown. */
 const progressOf = (event: AgentEvent): Progress | undefined => {

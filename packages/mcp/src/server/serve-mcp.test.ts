@@ -4,6 +4,7 @@ import {
   type Approver,
   contextKey,
   createAgent,
+  type JsonSchema,
   MillraceError,
   requireApproval,
   type Tool,
@@ -60,6 +61,51 @@ describe.each(ways)('T21: over %s', (way) => {
     const result = await client.callTool({ name: 'echo', arguments: { word: 'hello' } });
     expect(result).toMatchObject({ isError: false });
     expect(textIn(result)).toBe('You said hello.');
+  });
+
+  it('gives results with a schema as structured content, which the client validates', async () => {
+    const measured = { name: 'measure', description: 'Measures.', input: word } as const;
+    const output = jsonSchema({
+      type: 'object',
+      properties: { letters: { type: 'number' } },
+      required: ['letters'],
+      additionalProperties: false,
+    });
+    const measure = tool({
+      ...measured,
+      output,
+      run: ({ word: { length: letters } }) =>
+        letters === 0 ? toolOutput({ content: 'nothing' }) : { letters, secret: 'x' },
+    });
+    const wrong = tool({
+      ...measured,
+      name: 'wrong',
+      output: jsonSchema<JsonSchema>(output.jsonSchema),
+      run: () => ({ letters: 'secret' }),
+    });
+    const { client } = await connected(way, [measure, wrong, echo], {
+      limits: { result: 100 },
+    });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, outputSchema }) => [name, outputSchema])).toEqual([
+      ['measure', output.jsonSchema],
+      ['wrong', output.jsonSchema],
+      ['echo', undefined],
+    ]);
+    const ask = (name: string, given: string) =>
+      client.callTool({ name, arguments: { word: given } });
+    expect(await ask('measure', 'four')).toMatchObject({
+      isError: false,
+      content: [{ type: 'text', text: '{"letters":4}' }],
+      structuredContent: { letters: 4 },
+    });
+    expect(await ask('measure', '')).toMatchObject({ isError: true });
+    const failed = await ask('wrong', 'four');
+    expect(failed).toMatchObject({ isError: true });
+    expect(textIn(failed)).toBe(
+      'The result of wrong does not match its schema:\n- letters: must be number',
+    );
+    expect(await ask('echo', 'four')).not.toHaveProperty('structuredContent');
   });
 
   it('refuses wrong arguments, and unknown tools', async () => {

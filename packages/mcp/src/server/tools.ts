@@ -23,7 +23,15 @@ import {
   throwError,
 } from 'rxjs';
 import { safeName } from '../text.js';
-import { callTool$, type Emission, errorOf, maskOf, type Progress, refused } from './call-tool.js';
+import {
+  callTool$,
+  type Emission,
+  errorOf,
+  isStructured,
+  maskOf,
+  type Progress,
+  refused,
+} from './call-tool.js';
 import {
   type Connection,
   type Incoming,
@@ -92,6 +100,7 @@ const listedTool = ({ annotations }: Serving, { tool, name }: ToolEntry): Listed
   name,
   description: tool.description,
   inputSchema: { ...tool.inputSchema, type: 'object' },
+  ...(isStructured(tool) && { outputSchema: { ...tool.outputSchema, type: 'object' } }),
   annotations: {
     ...(tool.idempotent === true && { idempotentHint: true }),
     ...((tool.deciders ?? []).length > 0 && { destructiveHint: true }),
