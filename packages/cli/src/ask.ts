@@ -52,7 +52,7 @@ export const ask$ = (
     const demand = createDemand();
     // A call that is being drained is to be resumed, so it must not be interrupted any more.
     const polite$ = interrupt$.pipe(takeUntil(terminate$));
-    const asked$ = begin({ demand, use: [interruptOn(polite$)] }).pipe(
+    const asked$ = begin({ demand, use: [interruptOn(polite$.pipe(map(() => undefined)))] }).pipe(
       connect((event$) =>
         merge(
           event$.pipe(presenter, writeTo(output.stream, demand), ignoreElements()),

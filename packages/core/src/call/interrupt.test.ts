@@ -57,7 +57,7 @@ describe('an interrupt', () => {
     ['an object without a message', { type: 'click' }, 'Interrupted.'],
   ])('S1: replies with what it is given: %s', async (_, signal, said) => {
     const agent = createAgent({ model: scriptedModel() });
-    const reply = await agent.call('?', { use: [interruptOn(of(signal))] });
+    const reply = await agent.call('?', { use: [interruptOn(of(signal as never))] });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', said]);
   });
 

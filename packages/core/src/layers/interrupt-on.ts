@@ -2,18 +2,46 @@ import type { Observable } from 'rxjs';
 import { catchError, defer, EMPTY, ignoreElements, map, merge, take, tap } from 'rxjs';
 import { contained } from '../flow/contained.js';
 import { misuse, toMillraceError } from '../values/errors.js';
-import { toInterrupt } from '../flow/interruption.js';
+import type { AgentEvent } from '../events.js';
+import { type Interrupt, toInterrupt } from '../flow/interruption.js';
+import type { Block } from '../values/message.js';
 import type { Layer, Context } from '../seams/layer.js';
 import { interruptLayer } from '../seams/steps.js';
 import { having } from '../values/options.js';
 import { layerPlaces } from '../seams/layer-places.js';
 
+/** A value that interrupts a call: the text of the reply, or a mere signal, such as a time, an event or nothing. */
+export type InterruptSignal =
+  | string
+  | (Interrupt & { readonly name?: never })
+  | WithContent
+  | { readonly message: WithContent }
+  | AgentEvent
+  | DomEvent
+  | number
+  | boolean
+  | null
+  | undefined
+  // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a `Subject<void>` is a source
+  | void;
+
+/** A message or a reply. */
+interface WithContent {
+  readonly content: readonly Block[];
+}
+
+/** An event of the platform, such as a click. */
+interface DomEvent {
+  readonly type: string;
+  readonly timeStamp: number;
+}
+
 /**
- * Interrupts a call when the source emits its first value, with calls below it. A string, or the text of a `message`,
- * becomes the text of the reply. An error of the source is reported by a `handlerError`, and the call continues. Each
+ * Interrupts a call when the source emits its first value, with calls below it. A string, a `message`, or the text of a message,
+ * becomes the text of the reply; other values have none. An error of the source is reported by a `handlerError`, and the call continues. Each
  * call subscribes to the source until its reply.
  */
-export const interruptOn = (source$: Observable<unknown>): readonly Layer[] => {
+export const interruptOn = (source$: Observable<InterruptSignal>): readonly Layer[] => {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',

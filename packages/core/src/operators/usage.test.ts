@@ -80,7 +80,7 @@ describe('usage$', () => {
       });
       const totals: number[] = [];
       agent.events$.pipe(usage$).subscribe(({ inputTokens }) => totals.push(inputTokens));
-      const call$ = (stop$: Observable<unknown> = NEVER) =>
+      const call$ = (stop$: Observable<string> = NEVER) =>
         agent.call$('?', { callId: 'c', scheduler, use: [interruptOn(stop$)] });
       concat(
         call$(),

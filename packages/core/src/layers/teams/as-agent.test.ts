@@ -359,7 +359,7 @@ describe('asAgent', () => {
 
   it('S1: what was said until then is the reply, or the message of the interrupt', () => {
     marbles(({ model, cold, scheduler, expectObservable }) => {
-      const replied = (message: unknown) =>
+      const replied = (message: number | string) =>
         asAgent(sequential(createAgent({ name: 'a', model: model('-t-----') })), { name: 'team' })
           .call$('?', { scheduler, use: [interruptOn(cold('---x', { x: message }))] })
           .pipe(map((reply) => `${reply.reason} ${reply.name} ${textOf(reply)}`));
