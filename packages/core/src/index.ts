@@ -1,34 +1,66 @@
+// Agents: create one, call it, and read its reply.
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
-export type { EventStream, OutputOf } from './call/callable.js';
-export type { AnyRun, CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
-export { parallel, race, route, sequential } from './operators/compose.js';
-export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
+export type { EventStream, OutputOf } from './call/callable.js';
+export { wrapAgent } from './operators/wrap-agent.js';
+export type { Input, InputMessage } from './seams/input.js';
+export type { AnyRun, CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
+export { addUsage, noUsage, type Usage } from './values/usage.js';
+
+// Errors: one class, whose `code` says what failed.
 export { isMillraceError, MillraceError } from './values/errors.js';
+
+// Tools: what the model may call, with typed input, in groups, with values from the caller, for now or for later.
+export { addTools, selectTools, type ToolSelector } from './layers/select-tools.js';
+export { suspend, suspensionsIn, toolResults } from './memories/suspend.js';
+export { transient } from './phases/run-tool.js';
+export { type ContextEntry, type ContextKey, contextKey } from './tools/context-key.js';
+export { acceptExtras, preset } from './tools/preset.js';
+export { tool, type ToolDefinition } from './tools/tool.js';
+export { toolGroup } from './tools/tool-group.js';
+export { toolMethod, toolsOf } from './tools/tool-method.js';
+export type { LiveToolkit, Tool, ToolContext, ToolGroup } from './tools/types.js';
+export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
+export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';
+
+// Approval: a person or a function decides on a tool call before it runs.
+export {
+  approval,
+  type ApprovalRequest,
+  type Approver,
+  requireApproval,
+  type Verdict,
+} from './layers/approval.js';
+
+// Structured output: a reply of the form that a schema describes.
+export { output, outputOf, partialOutput$ } from './layers/output.js';
+
+// Models: the port that a provider implements, and wrappers that retry, fall back and shorten requests.
+export type { Embedder } from './layers/search/meaning-index.js';
+export { answerTool } from './models/answer-tool.js';
+export { shortenOnOverflow } from './models/fit-messages.js';
+export type {
+  Model,
+  ModelChunk,
+  ModelContext,
+  ModelReport,
+  ModelRequest,
+  RequestOptions,
+  ToolDeclaration,
+} from './models/model.js';
+export { fallback, retry, timeouts } from './models/retry.js';
+export { createToolParts, type ToolParts } from './models/tool-parts.js';
+
+// Events: what a call emits while it runs, and operators that read the stream.
 export {
   type AgentEvent,
   type ChunkOf,
   type Envelope,
   type EventOf,
   type Events,
-  type TypedEventOf,
   isEvent,
+  type TypedEventOf,
 } from './events.js';
-export { answerTool } from './models/answer-tool.js';
-export { fallback, retry, timeouts } from './models/retry.js';
-export { shortenOnOverflow } from './models/fit-messages.js';
-export { createToolParts, type ToolParts } from './models/tool-parts.js';
-export { output, outputOf, partialOutput$ } from './layers/output.js';
-export { restoreAsyncContext } from './flow/async-context.js';
-export { fromPull } from './flow/from-pull.js';
-export type { Input, InputMessage } from './seams/input.js';
-export type { Interceptor } from './seams/interceptor.js';
-export { on, onCall, watch } from './seams/interceptor.js';
-export { prepare } from './layers/interceptors/prepare.js';
-export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
-export type { Preparation } from './seams/preparation.js';
-export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
-export { logEvents } from './layers/interceptors/log-events.js';
 export {
   byCall,
   only,
@@ -38,18 +70,46 @@ export {
   toolRuns,
   usage$,
 } from './operators/event-operators.js';
-export { wrapAgent } from './operators/wrap-agent.js';
+
+// Interceptors: operators that edit, veto or watch one type of event, the input, or a message while it streams.
+export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
+export { logEvents } from './layers/interceptors/log-events.js';
+export { prepare } from './layers/interceptors/prepare.js';
+export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
+export { type Interceptor, on, onCall, watch } from './seams/interceptor.js';
+export type { Preparation } from './seams/preparation.js';
+
+// Layers: middleware around calls, steps and models; `@millrace/core/call` and `@millrace/core/phases` have more for authors.
+export { interruptOn } from './layers/interrupt-on.js';
+export type { Context, Layer, OutputLayer, Use } from './seams/layer.js';
+export {
+  type Cell,
+  cell,
+  type Perform,
+  type Step,
+  type ToolStepResult,
+  toolResultOf,
+} from './step.js';
+export type { StepForm } from './journal/step-forms.js';
+
+// Composition: agents as one agent, in a row, side by side, or chosen for each input.
+export { parallel, race, route, sequential } from './operators/compose.js';
+
+// Flow control: demand from a slow consumer to the source, bounded buffers, and streams of other libraries.
+export { restoreAsyncContext } from './flow/async-context.js';
+export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
+export { fromPull } from './flow/from-pull.js';
 export { bounded, coalesceMap, sampleDeltas } from './operators/bounded.js';
 export { fromReadableStream, toReadableStream } from './operators/readable-stream.js';
-export type { Layer, Context, OutputLayer, Use } from './seams/layer.js';
+
+// Memory: the messages of earlier calls, from the caller or a store, as a line or a tree.
 export { conversation, history } from './memories/conversation.js';
-export { strictHistory } from './memories/repair.js';
-export type { Cell, Perform, Step, ToolStepResult } from './step.js';
-export { cell, toolResultOf } from './step.js';
-export type { StepForm } from './journal/step-forms.js';
 export { inProcessMemory, type MemoryFactory } from './memories/in-process-memory.js';
+export { strictHistory } from './memories/repair.js';
 export type { AppendOptions, LoadOptions, Memory, MemoryChange } from './values/memory.js';
 export type { Entry, MessageTree, Place } from './values/message-tree.js';
+
+// Messages: what users, models and tools say, in blocks of content.
 export {
   type AssistantBlock,
   type AssistantMessage,
@@ -72,37 +132,12 @@ export {
   textOf,
   type TextPhase,
   type ThinkingBlock,
-  type ToolMessage,
-  type ToolResultBlock,
   type ToolCallBlock,
   toolCallsOf,
+  type ToolMessage,
+  type ToolResultBlock,
   type UserMessage,
   type VendorBlock,
   type VendorData,
   type VendorFacts,
 } from './values/message.js';
-export type {
-  Model,
-  ModelChunk,
-  ModelContext,
-  ModelReport,
-  ModelRequest,
-  RequestOptions,
-  ToolDeclaration,
-} from './models/model.js';
-export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
-export { tool, type ToolDefinition } from './tools/tool.js';
-export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';
-export { type ContextEntry, type ContextKey, contextKey } from './tools/context-key.js';
-export type { Embedder } from './layers/search/meaning-index.js';
-export { addTools, selectTools, type ToolSelector } from './layers/select-tools.js';
-export { approval, requireApproval } from './layers/approval.js';
-export { interruptOn } from './layers/interrupt-on.js';
-export { acceptExtras, preset } from './tools/preset.js';
-export { suspend, suspensionsIn, toolResults } from './memories/suspend.js';
-export { toolGroup } from './tools/tool-group.js';
-export { toolMethod, toolsOf } from './tools/tool-method.js';
-export { transient } from './phases/run-tool.js';
-export { addUsage, noUsage, type Usage } from './values/usage.js';
-export type { ApprovalRequest, Approver, Verdict } from './layers/approval.js';
-export type { LiveToolkit, Tool, ToolContext, ToolGroup } from './tools/types.js';

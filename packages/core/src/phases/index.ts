@@ -1,8 +1,9 @@
+// The default turn: `checkInterrupt`, `reasoning`, `acting`, `checkInterrupt`, `storeMemory`, `limit`.
 export { acting } from './acting.js';
-export { toolCallIds } from './ask.js';
-export { isDecidedOn } from './authorize-tool-call.js';
 export { checkInterrupt, limit, storeMemory } from './limit.js';
 export { reasoning } from './reasoning.js';
+
+// Edits of the turn: layers that insert, replace or remove a phase.
 export {
   insertAfter,
   insertBefore,
@@ -10,10 +11,8 @@ export {
   replacePhase,
   withoutPhase,
 } from './phase-list.js';
-export { phase } from '../seams/phase.js';
-export type { Context, Phase, PhaseFactory } from '../seams/layer.js';
-export { toolContext } from '../seams/tool-context.js';
-export { consult$, type Consulted, instruction } from './consult.js';
+
+// Phases of your own: an operator on the run, and the transitions that it may return.
 export {
   addEphemeral,
   append,
@@ -28,3 +27,11 @@ export {
   spend,
   unanswered,
 } from '../run.js';
+export type { Context, Phase, PhaseFactory } from '../seams/layer.js';
+export { phase } from '../seams/phase.js';
+
+// Requests and tool calls within a phase: what an own phase needs to ask a model or run a tool.
+export { toolContext } from '../seams/tool-context.js';
+export { toolCallIds } from './ask.js';
+export { isDecidedOn } from './authorize-tool-call.js';
+export { consult$, type Consulted, instruction } from './consult.js';
