@@ -23,8 +23,18 @@ const pages = [
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
 ].filter((page) => page.endsWith('.md') && existsSync(join(root, page)));
 
-const blocksOf = (page: string): readonly Block[] => {
+const sources = readdirSync(join(root, 'packages'), { recursive: true, encoding: 'utf8' })
+  .map((path) => `packages/${path.replaceAll('\\', '/')}`)
+  .filter((path) => /^packages\/[\w-]+\/src\/.*(?<!\.test|\.test-[\w-]+)\.ts$/.test(path));
+
+/** A page, or a source file with the text of its doc comments at the start of each line. */
+const read = (page: string): string => {
   const source = readFileSync(join(root, page), 'utf8');
+  return page.endsWith('.md') ? source : source.replaceAll(/^ *\* ?/gm, '');
+};
+
+const blocksOf = (page: string): readonly Block[] => {
+  const source = read(page);
   const found = source.matchAll(/^```ts\n(.*?)^```(?:\n\n```text\n(.*?)^```)?/gms);
   return [...found].map(({ index, 1: code = '', 2: prints }, nth) => ({
     where: `${page}:${source.slice(0, index).split('\n').length}`,
@@ -35,7 +45,11 @@ const blocksOf = (page: string): readonly Block[] => {
   }));
 };
 
-const blocks = pages.flatMap(blocksOf);
+const blocks = [
+  ...pages.flatMap(blocksOf),
+  // Examples of doc comments are parts of programs, unless they import what they use.
+  ...sources.flatMap(blocksOf).filter(({ code }) => code.startsWith('import ')),
+];
 
 /** As a reader would compile them: strict, against what the packages publish. */
 const compile = (): readonly string[] => {
@@ -81,6 +95,18 @@ describe('every code block of the documentation', () => {
     problems = compile();
     printedBy = await runModules(blocks.map(programOf));
   }, 240_000);
+
+  it.each(['Interceptor', 'Layer', 'Model', 'Phase', 'Step'])(
+    'has a whole program for the type %s, in its doc comment',
+    (name) => {
+      const end = new RegExp(`^ \\*/\nexport (?:interface|type) ${name}\\b`, 'm');
+      const [source = ''] = sources
+        .map((path) => readFileSync(join(root, path), 'utf8'))
+        .filter((it) => end.test(it));
+      const comment = source.slice(0, source.search(end)).split('/**\n').at(-1);
+      expect(comment).toContain('```ts\n * import ');
+    },
+  );
 
   it('compiles', () => {
     expect(blocks.length).toBeGreaterThan(8);

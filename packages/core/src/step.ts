@@ -12,7 +12,61 @@ import type { Eventual } from './flow/eventual.js';
 import type { OffTime } from './flow/deadline.js';
 import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
 
-/** A question to the outside world: a model request, the decision to run a tool, a tool call, a load of memory. */
+/**
+ * A question to the outside world: a model request, the decision to run a tool, a tool call, a load of memory.
+ *
+ * `perform` runs a step through the layers of its call, and emits its one value. A journal stores the value under the `id`, with `form`, and a
+ * resumed call gets it back without a second `run`. A layer may run a step again, which counts the attempt, and an interrupt ends it by `cut`.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, type Layer, type Step, textOf } from '@millrace/core';
+ * import { addNote } from '@millrace/core/call';
+ * import { scriptedModel, text } from '@millrace/core/testing';
+ * import { concatMap, type Observable, of, retry, throwError } from 'rxjs';
+ *
+ * // Shows the weather to the model.
+ * const weather = (load$: (attempt: number) => Observable<string>): Layer => ({
+ *   name: 'weather',
+ *   call: (context) => (next) => (call) => {
+ *     const step: Step<string> = {
+ *       kind: 'weather',
+ *       id: 'weather',
+ *       input: 'Oslo',
+ *       run: (attempt) => load$(attempt),
+ *       cut: () => of('unknown'),
+ *       form: { isWritten: (written) => typeof written === 'string' },
+ *     };
+ *     return context
+ *       .perform(step)
+ *       .pipe(concatMap((report) => next(addNote(call, 'Weather', report))));
+ *   },
+ * });
+ *
+ * // Loads it again once if that fails.
+ * const again: Layer = {
+ *   name: 'again',
+ *   step: () => (next) => (step) =>
+ *     step.kind === 'weather' ? next(step).pipe(retry(1)) : next(step),
+ * };
+ *
+ * const load$ = (attempt: number) => {
+ *   console.log(`Attempt ${attempt}`);
+ *   return attempt === 1 ? throwError(() => new Error('down')) : of('It snows.');
+ * };
+ * const model = scriptedModel([text('Take a coat.')]);
+ * const agent = createAgent({ model, use: [weather(load$), again] });
+ * console.log((await agent.call('What do I wear?')).text);
+ * console.log(model.requests[0]?.messages.map(textOf));
+ * ```
+ *
+ * ```text
+ * Attempt 1
+ * Attempt 2
+ * Take a coat.
+ * [ 'What do I wear?', '[Weather]\nIt snows.' ]
+ * ```
+ */
 export interface Step<T> {
   /** `model`, `intent` (whether and how a tool runs) and `tool` in the loop. Layers add kinds of their own. */
   readonly kind: 'model' | 'intent' | 'tool' | (string & {});

@@ -202,6 +202,47 @@ export interface RetryBudget {
   take(): boolean;
 }
 
+/**
+ * A model as the loop asks it: a name, and a function from a request to the chunks of one answer.
+ *
+ * `stream$` is cold: subscribing sends the request, and unsubscribing aborts it. An answer is a stream of chunks that ends with a `finish`;
+ * a failure is an error, best a `MillraceError` that is `retryable` or not. Test a model with `modelContract` of `@millrace/core/testing`.
+ *
+ * @example
+ * ```ts
+ * import {
+ *   createAgent,
+ *   type Model,
+ *   type ModelChunk,
+ *   type ModelRequest,
+ *   textOf,
+ * } from '@millrace/core';
+ * import { defer } from 'rxjs';
+ *
+ * const answerTo = ({ messages }: ModelRequest): readonly ModelChunk[] => {
+ *   const question = messages.map(textOf).at(-1) ?? '';
+ *   return [
+ *     ...question.split(' ').map((word): ModelChunk => ({ type: 'text', text: `${word}! ` })),
+ *     { type: 'usage', usage: { inputTokens: question.length, outputTokens: question.length } },
+ *     { type: 'finish', finish: 'stop' },
+ *   ];
+ * };
+ *
+ * // Repeats the question, louder.
+ * const parrot: Model = {
+ *   name: 'parrot',
+ *   unsupported: ['temperature', 'outputSchema'],
+ *   stream$: (request) => defer(() => answerTo(request)),
+ * };
+ *
+ * const reply = await createAgent({ model: parrot }).call('Good morning');
+ * console.log(reply.text, reply.usage.inputTokens);
+ * ```
+ *
+ * ```text
+ * Good! morning!  12
+ * ```
+ */
 export interface Model {
   /** The name in events and errors. */
   readonly name: string;

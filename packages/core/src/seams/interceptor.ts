@@ -18,7 +18,46 @@ export interface InterceptorOptions {
   readonly failOpen?: boolean | undefined;
 }
 
-/** A layer that intercepts or watches events: of `on`, `onCall`, `prepare`, `transformChunks` and `watch`. */
+/**
+ * A layer that intercepts or watches events: of `on`, `onCall`, `prepare`, `transformChunks` and `watch`.
+ *
+ * An interceptor is an RxJS operator on one type of event, and the loop waits until it completes. What it emits is what happens: an edited
+ * event changes the tool call, the result or the reply, and an empty stream is a veto. A watcher sees events after all edits, and changes nothing.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, type Interceptor, on, textBlock, tool, watch } from '@millrace/core';
+ * import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+ * import { filter, map } from 'rxjs';
+ *
+ * const rules: readonly Interceptor[] = [
+ *   on(
+ *     'preActing',
+ *     filter(({ toolCall: { name } }) => name !== 'delete'),
+ *   ),
+ *   on(
+ *     'postActing',
+ *     map((event) => {
+ *       const content = [textBlock('42 files, the names are hidden.')];
+ *       return event.result.isError ? event : { ...event, result: { ...event.result, content } };
+ *     }),
+ *   ),
+ *   watch((event) => {
+ *     if (event.type === 'postActing') console.log(event.toolCall.name, event.result.content);
+ *   }),
+ * ];
+ *
+ * const list = tool({ name: 'list', description: 'Lists files.', run: () => 'secret.txt …' });
+ * const remove = tool({ name: 'delete', description: 'Deletes all files.', run: () => 'Deleted.' });
+ * const model = scriptedModel([toolCall('list'), toolCall('delete')], [text('Done.')]);
+ * await createAgent({ model, tools: [list, remove], use: [rules].flat() }).call('Clean up!');
+ * ```
+ *
+ * ```text
+ * list [ { type: 'text', text: '42 files, the names are hidden.' } ]
+ * delete [ { type: 'text', text: 'Not run: this tool call was rejected.' } ]
+ * ```
+ */
 export interface Interceptor {
   readonly name: string;
   readonly hook: Hook;

@@ -35,7 +35,57 @@ export interface Context {
 /** Answers a call. Cold; emits one reply and completes. */
 export type Answer = (call: Call) => Observable<Reply>;
 
-/** A feature that `use` adds to an agent or a call. Each part is created once per call. */
+/**
+ * A feature that `use` adds to an agent or a call. Each part is created once per call. A layer gets a call or a step and `next`; it
+ * answers with `next`'s value, its own, or an error. An interrupt cuts the step it waits in; a wait outside a step is its own fault.
+ *
+ * This layer waits for an account in a step, so a journal records it and an interrupt cuts it. If questions are left, the reply is that of
+ * `next`; otherwise it is an answer of the layer. If the account cannot be loaded, the call fails with that error, which names the layer.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, type Layer } from '@millrace/core';
+ * import { answerWith } from '@millrace/core/call';
+ * import { scriptedModel, text } from '@millrace/core/testing';
+ * import { concatMap, type Observable, of } from 'rxjs';
+ *
+ * interface Account {
+ *   readonly questionsLeft: number;
+ * }
+ *
+ * // Answers users who have no questions left without the model.
+ * const quota = (load$: (user: string) => Observable<Account>): Layer => ({
+ *   name: 'quota',
+ *   call: (context) => (next) => (call) => {
+ *     const user = context.info.metadata['userId'] ?? 'guest';
+ *     return context
+ *       .perform<Account>({
+ *         kind: 'account',
+ *         id: 'account',
+ *         input: user,
+ *         run: () => load$(user),
+ *         cut: () => of({ questionsLeft: 0 }),
+ *       })
+ *       .pipe(
+ *         concatMap(({ questionsLeft }) =>
+ *           questionsLeft > 0 ? next(call) : answerWith(context, call, 'You have no questions left.'),
+ *         ),
+ *       );
+ *   },
+ * });
+ *
+ * const accounts = (user: string) => of({ questionsLeft: user === 'ada' ? 9 : 0 });
+ * const agent = createAgent({ model: scriptedModel([text('Four.')]), use: [quota(accounts)] });
+ * for (const userId of ['ada', 'bob']) {
+ *   console.log((await agent.call('2 + 2?', { metadata: { userId } })).text);
+ * }
+ * ```
+ *
+ * ```text
+ * Four.
+ * You have no questions left.
+ * ```
+ */
 export interface Layer {
   /** The name in errors and for `single`. */
   readonly name: string;
@@ -89,6 +139,51 @@ export type Use<Output extends InputSchema | undefined = InputSchema | undefined
     )[]
   | readonly [];
 
+/**
+ * One operator of a turn, from run to run, created for each call by a `PhaseFactory`.
+ *
+ * A phase emits exactly one run for each run: the same, or one that a transition such as `note` or `append` returns. A run never changes,
+ * so state for the next turn is a value of the run, under a `runKey`. What a phase asks of the outside world goes through `context.perform`.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, textOf, tool } from '@millrace/core';
+ * import {
+ *   insertBefore,
+ *   note,
+ *   phase,
+ *   type PhaseFactory,
+ *   reasoning,
+ *   runKey,
+ * } from '@millrace/core/phases';
+ * import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+ *
+ * const asked = runKey('asked', 0);
+ *
+ * // Shows the model how often it has been asked.
+ * const counting: PhaseFactory = (_context, { limits }) =>
+ *   phase((run) => {
+ *     const count = asked.of(run) + 1;
+ *     const shown = note(run, 'Progress', `Request ${count} of up to ${limits.maxIterations}.`);
+ *     return asked.set(shown, count);
+ *   });
+ *
+ * const clock = tool({ name: 'clock', description: 'Returns the time.', run: () => '12:00' });
+ * const model = scriptedModel([toolCall('clock')], [text('Noon.')]);
+ * const agent = createAgent({ model, tools: [clock], use: [insertBefore(reasoning, counting)] });
+ * await agent.call('What time is it?');
+ * for (const { messages } of model.requests) {
+ *   console.log(messages.map(textOf).find((shown) => shown.includes('Progress')));
+ * }
+ * ```
+ *
+ * ```text
+ * [Progress]
+ * Request 1 of up to 10.
+ * [Progress]
+ * Request 2 of up to 10.
+ * ```
+ */
 export type Phase = MonoTypeOperatorFunction<Run>;
 
 /** Creates a phase for a call. */
