@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, map, type Observable } from 'rxjs';
+import { from, map, type Observable, of } from 'rxjs';
 import * as mini from 'zod/mini';
 import {
   type Agent,
@@ -13,8 +13,11 @@ import {
   preset,
   requireApproval,
   retry,
+  selectTools,
   tool,
+  toolGroup,
 } from './index.js';
+import { guardAnswer, guardInput, guardResults } from './layers/guards/index.js';
 import { sessions } from './layers/sessions/index.js';
 import { agentTool } from './layers/teams/index.js';
 import { budget } from './layers/traffic/index.js';
@@ -24,13 +27,10 @@ const key = contextKey<string>('db');
 const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' });
 const named = { name: 'pay', description: 'Pays.' };
 const gets = tool({ name: 'pay', description: 'Pays.', run: (_, { get }) => get(key) });
-const takes = tool({
-  name: 'pay',
-  description: 'Pays.',
-  run: () => {
-    throw new MillraceError('config', 'The key of the bank is missing.');
-  },
-});
+const keyless = (): never => {
+  throw new MillraceError('config', 'The key of the bank is missing.');
+};
+const takes = tool({ name: 'pay', description: 'Pays.', run: keyless });
 
 const emitting = (...chunks: readonly object[]): Model => ({
   name: 'own',
@@ -105,6 +105,62 @@ const cases: readonly Case[] = [
   ['instructions that return nothing', { instructions: wrong(() => undefined) }, /not undefined/],
   ['instructions that return a number', { instructions: ['A', wrong(() => 5)] }, /not number/],
   [
+    'a guard of the input without a verdict',
+    { use: [guardInput(wrong(() => undefined))] },
+    /guard 'guardInput'.*one verdict \(true, false or \{ allowed, reason \}\), not undefined/,
+  ],
+  [
+    'a guard of results with a promise of text',
+    {
+      tools: [pay],
+      use: [
+        guardResults(
+          wrong(() => Promise.resolve('yes')),
+          { name: 'clean' },
+        ),
+      ],
+    },
+    /guard 'clean'.*one verdict.*not string/,
+  ],
+  [
+    'a guard of answers with two verdicts',
+    { tools: [pay], use: [guardAnswer(() => of(true, false))] },
+    /guard 'guardAnswer'.*one verdict.*not more than one verdict/,
+  ],
+  [
+    'a guard whose verdict has another word',
+    { use: [guardInput(wrong(() => ({ approved: true })))] },
+    /guard 'guardInput'.*'allowed: true'/,
+  ],
+  [
+    'an error of the configuration in a guard of results',
+    { tools: [pay], use: [guardResults(keyless)] },
+    /guard 'guardResults': The key of the bank/,
+  ],
+  [
+    'a selector of tools that returns no list',
+    { tools: [pay], use: [selectTools({ select: wrong(() => 'pay') })] },
+    /'select' must return a list of names, such as \['search'\]/,
+  ],
+  [
+    'a selector that returns tools',
+    { tools: [pay], use: [selectTools({ select: wrong(() => Promise.resolve([pay])) })] },
+    /'select' must return a list of names/,
+  ],
+  ...['Pay_Bill', 'payBill', 'paybll', 'pay_biill', 'pya_bill'].map((name): Case => [
+    `a timeout of the tool ${name}, misspelt`,
+    {
+      tools: [
+        toolGroup({
+          ...{ name: 'bank', description: 'Bank.', active: false },
+          tools: [tool({ ...named, name: 'pay_bill', run: () => 'Paid.' })],
+        }),
+      ],
+      limits: { timeouts: { tools: { [name]: 5 } } },
+    },
+    new RegExp(`'timeouts.tools' names the tool '${name}'. Write 'pay_bill'`),
+  ]),
+  [
     'an unknown finish',
     { model: emitting(text('Hi.'), { type: 'finish', finish: 'done' }) },
     /finish 'done'.*stop, length/,
@@ -134,6 +190,23 @@ describe('I23: a configuration error', () => {
       expect(failure).toMatchObject({ code: 'config', message: expect.stringMatching(names) });
     }
     expect(JSON.stringify(model.requests)).not.toMatch(/'db'|bank|configur/u);
+  });
+
+  it.each(['pay_bills', 'pay', 'get_bill', 'list', 'pay_bill2', 'a'])(
+    'is not a timeout of a tool that may come later, or belongs to another agent: %s',
+    async (name) => {
+      const bill = tool({ ...named, name: 'pay_bill', run: () => 'Paid.' });
+      const limits = { timeouts: { tools: { [name]: 5 } } };
+      const agent = createAgent({ model: scriptedModel([text('Done.')]), tools: [bill], limits });
+      expect((await agent.call('?')).text).toBe('Done.');
+    },
+  );
+
+  it('is not a timeout whose name is like that of a tool with a timeout of its own', async () => {
+    const bill = tool({ ...named, name: 'pay_bill', run: () => 'Paid.' });
+    const limits = { timeouts: { tools: { pay_bill: 5, payBill: 5 } } };
+    const agent = createAgent({ model: scriptedModel([text('Done.')]), tools: [bill] });
+    expect((await agent.call('?', { limits })).text).toBe('Done.');
   });
 
   const model = scriptedModel();

@@ -87,7 +87,10 @@ export interface Timeouts {
   readonly busyMs?: number | undefined;
   /** Each tool call, including all attempts. Default: 60,000. */
   readonly toolMs?: number | undefined;
-  /** By tool name; overrides `toolMs` and the tool's own `timeoutMs`. */
+  /**
+   * By tool name; overrides `toolMs` and the tool's own `timeoutMs`. A misspelt name of a tool of the call is a `config` error; other
+   * names without a tool are ignored: it may come later, in a group, from a server or from `toolkit.add`, or belong to another agent.
+   */
   readonly tools?: Readonly<Record<string, number>> | undefined;
 }
 

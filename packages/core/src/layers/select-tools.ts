@@ -12,7 +12,7 @@ import { cell, waited$ } from '../step.js';
 import type { Toolkit, ToolkitCell } from '../tools/toolkit.js';
 import { createToolkit, namesOf, withoutNamed } from '../tools/toolkit.js';
 import type { Tool, ToolEntry } from '../tools/types.js';
-import { messageOf } from '../values/errors.js';
+import { isConfigError, messageOf, misuse } from '../values/errors.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../values/options.js';
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
@@ -32,7 +32,10 @@ export interface SelectionRequest {
   readonly tools: readonly Tool[];
 }
 
-/** Returns the names of tools, best first. If it returns none or fails (a `warning`), all tools are shown. */
+/**
+ * Returns the names of tools, best first. If it returns none or fails (a `warning`), all tools are shown. Names that no tool of the
+ * call has are ignored: tools may be removed. Anything else than a list of strings is a `config` error.
+ */
 export type ToolSelector = (
   request: SelectionRequest,
 ) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;
@@ -133,6 +136,7 @@ const picked$ = (
         map(namesIn),
         defaultIfEmpty([]),
         catchError((error: unknown) => {
+          if (isConfigError(error)) throw error;
           warn(`The tool selector failed, so all tools are shown: ${messageOf(error)}`);
           return of([]);
         }),
@@ -143,7 +147,7 @@ const toInput = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
 
 const namesIn = (picked: unknown): readonly string[] => {
   if (Array.isArray(picked) && picked.every((name) => typeof name === 'string')) return picked;
-  throw new TypeError('a selector must return a list of names');
+  throw misuse(`selectTools(): 'select' must return a list of names, such as ['search'].`);
 };
 
 /**

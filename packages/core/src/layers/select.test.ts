@@ -64,7 +64,6 @@ describe('T11: a selection of tools', () => {
       },
       'no index',
     ],
-    ['what is no list', () => of('mail') as never, 'a selector must return a list of names'],
   ])('shows all after %s, and warns', async (_, select, why) => {
     expect(await shown(select === undefined ? {} : { select })).toEqual({
       names: 'weather,mail,calendar,files',

@@ -99,6 +99,33 @@ export const refuseUnknownChoice = (
   );
 };
 
+/**
+ * Throws a `config` error for a name in `timeouts.tools` that is a misspelt tool of the call. Other unknown names may be those of tools
+ * that come later, or of another agent with these limits.
+ */
+export const refuseMisspelt = (byName: object, { entries }: Toolkit): void => {
+  const known = namesOf(entries);
+  for (const name of Object.keys(byName)) {
+    const meant = known.includes(name) || known.find((it) => isMisspelt(name, it));
+    if (typeof meant === 'string' && !(meant in byName))
+      throw misuse(`'timeouts.tools' names the tool '${name}'. Write '${meant}'.`);
+  }
+};
+
+/** Whether two names differ in case and separators, by two swapped letters, or by one that is missing within a word of five or more. */
+const isMisspelt = (...names: readonly string[]): boolean => {
+  const [short = '', long = ''] = names
+    .map((it) => it.toLowerCase().replace(/[\W_]/g, ''))
+    .sort((a, b) => a.length - b.length);
+  let start = 0;
+  while (start < short.length && short[start] === long[start]) start += 1;
+  const [rest, more] = [short.slice(start), long.slice(start)];
+  if (rest === '' || short.length < 5) return more === '';
+  return (
+    start > 0 && [more.replace(/^[a-z]/, ''), more.replace(/^([a-z])(.)/, '$2$1')].includes(rest)
+  );
+};
+
 export const isToolGroup = (value: unknown): value is ToolGroup =>
   typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);
 

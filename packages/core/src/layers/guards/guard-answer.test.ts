@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, map, of, throwError } from 'rxjs';
+import { EMPTY, firstValueFrom, map, of, throwError } from 'rxjs';
 import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../../agent.js';
 import { MillraceError } from '../../values/errors.js';
@@ -54,8 +54,7 @@ describe('guardAnswer', () => {
       },
     ],
     ['an error', () => throwError(() => new Error('down'))],
-    ['nothing', () => undefined],
-    ['two', () => [true, true]],
+    ['nothing', () => EMPTY],
   ])('C1: fails closed at %s', async (_, check) => {
     for (const onReject of ['error', 'again'] as const) {
       const model = scriptedModel([text('Fine.')]);

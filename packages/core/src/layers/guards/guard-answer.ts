@@ -29,7 +29,8 @@ export interface GuardAnswerOptions extends GuardOptions {
  * then: user interfaces remove it on `error` or `messageDiscarded`. Use `guardOutput` to check while streaming. A
  * rejected answer is neither stored nor in the reply. The check sees all replies (answers, closing answers, final tool
  * results, the partial text of an interrupted call) after all interceptors with a priority below 1,000, but no text
- * next to tool calls. Asking again counts as an iteration. If the check errors, so does the call.
+ * next to tool calls. Asking again counts as an iteration. If the check errors, so does the call; anything else than one
+ * verdict is a `config` error.
  */
 export const guardAnswer = (
   check: (asked: GuardedAnswer) => GuardVerdict | ObservableInput<GuardVerdict>,

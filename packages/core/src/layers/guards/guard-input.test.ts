@@ -68,27 +68,14 @@ describe('guardInput', () => {
   });
 
   it.each<readonly [string, () => unknown]>([
-    ['nothing', () => undefined],
-    ['null', () => null],
-    ['a text', () => 'true'],
-    ['a number', () => 1],
-    ['an object without a verdict', () => ({})],
-    ['an object with another word', () => ({ allowed: 'yes' })],
-    ['an object of another kind', () => ({ approved: true })],
     ['an object that throws', () => Object.defineProperty({}, 'allowed', { get: thrower })],
     ['a proxy that throws', () => new Proxy({}, { get: thrower, has: thrower })],
-    ['a function', () => () => true],
     ['no emission', () => EMPTY],
     ['an empty list', () => []],
-    ['two verdicts', () => of(true, true)],
-    ['a verdict, then its contrary', () => [true, false]],
-    ['a list in a list', () => [[true]]],
     ['an error', () => throwError(() => new Error('Out of order: bad words'))],
-    ['a verdict, then an error', () => from([true, null])],
     ['a throw', thrower],
     ['a rejection', () => Promise.reject(new Error('Bad gateway'))],
     ['an async iterable that throws', (): unknown => failing()],
-    ['an object that is no Observable', () => ({ subscribe: 5 })],
   ])('C1: fails closed at %s', async (_, check) => {
     const guard = guardInput(check as never, { name: 'moderation', userMessage: 'Not now.' });
     const failed = firstValueFrom(guarded$(guard, preparationOf([said('Hello!')])));
@@ -98,6 +85,31 @@ describe('guardInput', () => {
       message: "The guard 'moderation' could not check the input and rejected it: see the cause.",
       userMessage: 'Not now.',
       cause: expect.anything(),
+    });
+  });
+
+  it.each<readonly [string, () => unknown]>([
+    ['nothing', () => undefined],
+    ['null', () => null],
+    ['a text', () => 'true'],
+    ['a number', () => 1],
+    ['an object without a verdict', () => ({})],
+    ['an object with another word', () => ({ allowed: 'yes' })],
+    ['an object of another kind', () => ({ approved: true })],
+    ['a function', () => () => true],
+    ['two verdicts', () => of(true, true)],
+    ['a verdict, then its contrary', () => [true, false]],
+    ['a list in a list', () => [[true]]],
+    ['a verdict, then an error', () => from([true, null])],
+    ['an object that is no Observable', () => ({ subscribe: 5 })],
+  ])('C1, I23: fails closed, with a configuration error, at %s', async (_, check) => {
+    const guard = guardInput(check as never, { name: 'moderation', userMessage: 'Not now.' });
+    const failed = firstValueFrom(guarded$(guard, preparationOf([said('Hello!')])));
+    await expect(failed).rejects.toBeInstanceOf(MillraceError);
+    await expect(failed).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("The guard 'moderation': Its check must return or emit one"),
+      userMessage: 'Not now.',
     });
   });
 
@@ -358,7 +370,7 @@ describe('guardInput', () => {
     guarded.subscribe({ error: (error: unknown) => (failure = error) });
     source$.next(true);
     expect(() => source$.next(true)).not.toThrow();
-    expect(failure).toMatchObject({ code: 'guardRejected' });
+    expect(failure).toMatchObject({ code: 'config' });
   });
 
   it('C1: a check is asked once a call, and anew by each', async () => {

@@ -2,7 +2,13 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { catchError, concat, defer, last, map, mergeMap, take, throwError, toArray } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
 import { contained } from '../../flow/contained.js';
-import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
+import {
+  isConfigError,
+  isMillraceError,
+  MillraceError,
+  misuse,
+  revised,
+} from '../../values/errors.js';
 import type { InputMessage } from '../../seams/input.js';
 import type { Interceptor } from '../../seams/interceptor.js';
 import { prepare } from '../interceptors/prepare.js';
@@ -38,10 +44,10 @@ export interface InputGuardOptions extends GuardOptions {
 /**
  * Checks all input before anything else happens: the input that starts a call, and messages that steer it later. The
  * check returns, promises or emits one verdict; only `true` or `{ allowed: true }` accepts the input. Otherwise, and if
- * the check errors, is empty or returns anything else, the call errors with `guardRejected`: no model is asked and
- * nothing is stored. An interrupt, a timeout or unsubscribing cancels the check. Each input is checked by itself,
- * without the conversation, but see `history`; several guards run in order. The error of a check that failed is `retryable`, unless its
- * cause is not.
+ * the check errors or is empty, the call errors with `guardRejected`: no model is asked and nothing is stored. Anything
+ * else than one verdict, such as `undefined`, is a `config` error. An interrupt, a timeout or unsubscribing cancels the
+ * check. Each input is checked by itself, without the conversation, but see `history`; several guards run in order. The
+ * error of a check that failed is `retryable`, unless its cause is not.
  */
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -136,7 +142,7 @@ interface GuardInit {
   readonly userMessage?: string | undefined;
 }
 
-/** Runs a check. Emits one decision; errors if the check throws or does not give exactly one verdict. */
+/** Runs a check. Emits one decision; errors if the check fails or is empty, and with `config` at anything else than one verdict. */
 export const decision$ = (
   check: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>
@@ -160,8 +166,10 @@ export const rejection = ({ name, userMessage }: GuardInit, decision: Decision, 
 };
 
 /** The error of a check that failed. Its cause may quote user text, so it is not part of the message. */
-export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, what: string) =>
-  ends(
+export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, what: string) => {
+  if (isConfigError(cause))
+    return ends(revised(cause, { message: `The guard '${name}': ${cause.message}`, userMessage }));
+  return ends(
     isMillraceError(cause) && cause.code === 'guardRejected'
       ? cause
       : new MillraceError(
@@ -174,12 +182,14 @@ export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, wh
           },
         ),
   );
+};
 
-const toDecision = ([verdict, ...more]: readonly unknown[]): Decision => {
-  if (verdict === undefined) throw badVerdict('no verdict');
-  if (more.length > 0) throw badVerdict('more than one verdict');
+const toDecision = (given: readonly unknown[]): Decision => {
+  if (given.length === 0) throw new Error('The check completed without a verdict.');
+  if (given.length > 1) throw badVerdict('more than one verdict');
+  const [verdict] = given;
   if (typeof verdict === 'boolean') return { allowed: verdict };
-  if (!isRecord(verdict)) throw badVerdict(`something else (${typeof verdict})`);
+  if (!isRecord(verdict)) throw badVerdict(typeof verdict);
   const { allowed, reason, userMessage, retryAfterMs } = verdict;
   if (typeof allowed !== 'boolean')
     throw badVerdict("an object without 'allowed: true' or 'false'");
@@ -193,7 +203,6 @@ const toDecision = ([verdict, ...more]: readonly unknown[]): Decision => {
 };
 
 const badVerdict = (given: string): MillraceError =>
-  new MillraceError(
-    'config',
-    `The check of a guard must return one verdict (true, false or { allowed, reason }), but returned ${given}.`,
+  misuse(
+    `Its check must return or emit one verdict (true, false or { allowed, reason }), not ${given}.`,
   );

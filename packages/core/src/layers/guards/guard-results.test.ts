@@ -69,8 +69,6 @@ describe('guardResults', () => {
     ['an error', () => throwError(() => new Error('down'))],
     ['nothing', () => EMPTY],
     ['a rejection', () => Promise.reject(new Error('down'))],
-    ['no verdict', () => undefined],
-    ['two', () => [true, true]],
   ])('C1: fails closed at %s', async (_, check) => {
     const model = scriptedModel([toolCall('clock')], [text('Hm.')]);
     const events = await record(agentOf(model, guardResults(check as never)).stream$('?'));

@@ -20,7 +20,8 @@ export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
 /**
  * Checks every tool result before the model sees it, including errors and late results: pages and files may contain
  * instructions. The check returns a verdict like that of `guardInput`. If it rejects or fails, the model gets the error
- * result `The result was withheld: …` with the reason, and the call continues; `details` are `{ withheld: error }`.
+ * result `The result was withheld: …` with the reason, and the call continues; `details` are `{ withheld: error }`. Anything else than
+ * one verdict fails the call with `config`.
  * Runs after all `postActing` interceptors with a priority below 1,000. Drops progress (`actingChunk`), as it is
  * unchecked; passes `extras` on to other tools.
  */
@@ -52,6 +53,7 @@ export const guardResults = (
           }),
           catchError((cause: unknown) => {
             const error = failedCheck({ name }, cause, 'result');
+            if (error.code === 'config') throw error;
             return of({ ...event, result: withheld(result, 'it could not be checked', error) });
           }),
         );
