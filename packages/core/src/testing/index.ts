@@ -11,6 +11,7 @@ export {
 export { type Check, record, verifyEvents } from './verify-events.js';
 export { journalContract } from './journal-contract.js';
 export { longTermMemoryContract } from './long-term-memory-contract.js';
+export { layerContract } from './layer-contract.js';
 export { type MarbleHelpers, marbles } from './marbles.js';
 export { memoryContract } from './memory-contract.js';
 export { lentContext, modelContract } from './model-contract.js';
