@@ -80,6 +80,8 @@ export default tseslint.config(
         'error',
         { considerDefaultExhaustiveForUnions: true },
       ],
+      // A name means one thing within a file: no value hides another one. A type may have the name of a value.
+      '@typescript-eslint/no-shadow': ['error', { ignoreTypeValueShadow: true, allow: ['_'] }],
       'rxjs-x/no-sharereplay': 'error',
       // There are no enums, and no classes to mix up; to look for them takes a sixth of the time.
       '@typescript-eslint/no-unsafe-enum-assignment': 'off',
@@ -96,6 +98,8 @@ export default tseslint.config(
       // It needs types too, but does not declare it.
       'rxjs-x/no-unnecessary-collection': 'off',
       '@typescript-eslint/consistent-type-assertions': 'off',
+      // Helpers of tests are named for what they make, as are the values of a test: `model`, `text`, `agent`.
+      '@typescript-eslint/no-shadow': 'off',
     },
   },
   {
@@ -145,6 +149,17 @@ export default tseslint.config(
     files: ['packages/*/src/**/*.ts'],
     ignores: ['packages/cli/**', '**/*.test.ts', '**/*.test-d.ts'],
     rules: { 'no-restricted-syntax': ['error', ...syntax, optionsTakeUndefined] },
+  },
+  {
+    // Their names change with the files themselves.
+    files: [
+      'packages/core/src/call/layers/conversation.ts',
+      'packages/core/src/phases/{acting,ask,phase-list,run-tool}.ts',
+      'packages/core/src/run.ts',
+      'packages/core/src/seams/{hooks,steps}.ts',
+      'packages/core/src/step.ts',
+    ],
+    rules: { '@typescript-eslint/no-shadow': 'off' },
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

@@ -33,7 +33,7 @@ const model = scriptedModel(
 const session = sessions(createAgent({ model, tools: [asked, sign] })).open('office');
 const { reason, toolCalls, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
 for (const { name, input, output } of toolCalls) console.log(name, input, '→', output);
-for (const { toolCall, request } of suspensions) {
+for (const { toolCall: pending, request } of suspensions) {
   console.log(`${reason}:`, request);
-  console.log(textOf(await session.call(toolResults({ [toolCall.id]: 'Signed by Ada.' }))));
+  console.log(textOf(await session.call(toolResults({ [pending.id]: 'Signed by Ada.' }))));
 }

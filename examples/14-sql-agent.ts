@@ -16,7 +16,7 @@ const uses = (sql: string) => `{"tool": "sql_query", "inputs": {"sql": "${sql}"}
 const [bad, wrong, good] = ['drop table mills', 'select weels from mills', 'select * from mills'];
 const queries = [bad, wrong, good].map(uses);
 const says = ['{"tool": "sql_schema"}', ...queries, '{"final_answer": "Lea."}'];
-const model = scriptedModel(...says.map((action) => [text(`Thought: …\nAction: ${action}`)]));
+const model = scriptedModel(...says.map((statement) => [text(`Thought: …\nAction: ${statement}`)]));
 const reply = await analyst(model, db).call('Who has wheels?', { limits: { toolBackoffMs: 0 } });
 for (const { name, output } of reply.toolCalls) console.log(`${name}:`, output);
 console.log(textOf(reply));

@@ -36,4 +36,4 @@ const session = await chats.open('ada');
 const [waiting] = suspensionsIn((await session.saveState()).messages);
 const input = waiting ? toolResults({ [waiting.toolCall.id]: true }) : 'Pay the miller.';
 const { reason, suspensions, text: answer } = await session.call(input);
-console.log(reason, suspensions?.map(({ toolCall }) => toolCall.id) ?? answer);
+console.log(reason, suspensions?.map(({ toolCall: pending }) => pending.id) ?? answer);

@@ -15,7 +15,7 @@ const app = new Hono()
 
 const recorded = ({ messages }: ToolContext): readonly AudioBlock[] =>
   messages
-    .flatMap((message) => (message.role === 'tool' ? message.content : []))
+    .flatMap((entry) => (entry.role === 'tool' ? entry.content : []))
     .flatMap(({ content }) => content.filter((block) => block.type === 'audio'));
 
 const main = async (port: number): Promise<void> => {

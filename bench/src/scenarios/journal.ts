@@ -68,10 +68,10 @@ export const journal: Scenario = {
   },
 };
 
-const inFolder = async <T>(work: (folder: string) => Promise<T>): Promise<T> => {
+const inFolder = async <T>(task: (folder: string) => Promise<T>): Promise<T> => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-journal-'));
   try {
-    return await work(folder);
+    return await task(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

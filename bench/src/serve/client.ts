@@ -113,13 +113,13 @@ export const open = (port: number): Promise<Socket> =>
 /** Opens many, some at a time: the queue of a listening socket is short. */
 export const openMany = async (
   port: number,
-  count: number,
+  total: number,
   text: (index: number) => string,
   onOpen: (socket: Socket) => void = noop,
 ): Promise<readonly Socket[]> => {
   const sockets: Socket[] = [];
-  while (sockets.length < count) {
-    const some = Math.min(100, count - sockets.length);
+  while (sockets.length < total) {
+    const some = Math.min(100, total - sockets.length);
     const opened = await Promise.all(Array.from({ length: some }, () => open(port)));
     for (const socket of opened) {
       onOpen(socket);

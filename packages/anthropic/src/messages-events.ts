@@ -84,10 +84,10 @@ const createAnswer = (toolNameOf: (wireName: string) => string) => {
   const finish = (reason: unknown): Chunks => {
     if (typeof reason !== 'string') return [];
     isFinished = true;
-    const finish = finishes.get(reason) ?? 'stop';
+    const mapped = finishes.get(reason) ?? 'stop';
     // An answer with calls of your tools cannot be continued before they have results.
-    const isOver = finish === 'pause' && blocks.haveCalls();
-    return [...blocks.close(), { type: 'finish', finish: isOver ? 'stop' : finish }];
+    const isOver = mapped === 'pause' && blocks.haveCalls();
+    return [...blocks.close(), { type: 'finish', finish: isOver ? 'stop' : mapped }];
   };
 
   const startMessage = (message: unknown): Chunks => {

@@ -143,7 +143,7 @@ const groundedIn = (
   known: ReadonlySet<unknown>,
 ): ReadonlySet<unknown> => {
   const found = targets.filter(
-    ([reference, targets]) => !known.has(reference) && targets.every((it) => known.has(it)),
+    ([reference, needed]) => !known.has(reference) && needed.every((it) => known.has(it)),
   );
   return found.length === 0
     ? known

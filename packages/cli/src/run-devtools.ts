@@ -21,8 +21,8 @@ export const runDevtools = (setting: Setting<DevtoolsArguments>): Promise<Outcom
       assistantTools({ directory }),
       chooseModel({ env, name, pace: 0 }, models),
     ]);
-    const agents = [assistantName, chatAgentName].map((name) =>
-      createAgent({ name, model, tools }),
+    const agents = [assistantName, chatAgentName].map((agentName) =>
+      createAgent({ name: agentName, model, tools }),
     );
     const where = `${describePlace(place)}${missingNote(place)}`;
     const served$ = storeDevtools(store, {

@@ -262,7 +262,7 @@ const steering = (
 };
 
 const upkeep = ({ store, database, version }: Engine): Pick<DbosEngine, 'adopt$' | 'prune$'> => ({
-  adopt$: (from) => asked$(() => database.adopt(from, version)),
+  adopt$: (executor) => asked$(() => database.adopt(executor, version)),
   prune$: (given) => {
     checkOptions('prune$()', given, { olderThanMs: numberFrom(0) }, ['olderThanMs']);
     const some$ = asked$(() => database.over(given.olderThanMs)).pipe(

@@ -77,8 +77,8 @@ export const checkStart = (options: object): void => {
 
 /** An id that the indexes of DBOS can hold. */
 export const checkId = (what: string, id: unknown): void => {
-  const isText = typeof id === 'string' && id.trim() !== '' && !id.includes('\0');
-  if (isText && Buffer.byteLength(id) <= maxId) return;
+  const isId = typeof id === 'string' && id.trim() !== '' && !id.includes('\0');
+  if (isId && Buffer.byteLength(id) <= maxId) return;
   throw new MillraceError(
     'config',
     `${what} needs an id: a string of 1 to ${maxId} bytes, not only spaces.`,

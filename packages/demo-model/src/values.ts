@@ -67,8 +67,9 @@ const formed = ({ words }: Phrase, test: (text: string) => boolean): readonly Va
 type Finder = (parameter: Parameter, source: Source) => readonly Value[];
 
 const code: Finder = ({ examples, accepts }, { phrase }) => {
-  const forms = new Set(examples.map(formOf));
-  const isFormed = (text: string): boolean => forms.size === 0 || forms.has(formOf(text));
+  const exampleForms = new Set(examples.map(formOf));
+  const isFormed = (text: string): boolean =>
+    exampleForms.size === 0 || exampleForms.has(formOf(text));
   return formed(phrase, (text) => text.length <= longestMatched && isFormed(text) && accepts(text));
 };
 

@@ -81,8 +81,8 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
     get breakpoints() {
       return breakpoints;
     },
-    set: (list) => {
-      breakpoints = list;
+    set: (wanted) => {
+      breakpoints = wanted;
       onChange();
     },
     wants: (event) => stepping.has(event.rootId) || breakpoints.some((it) => matches(it, event)),

@@ -189,8 +189,8 @@ const createNoted = (context: Context, add: (mark: Mark) => void): Noted => {
     leave: (event) => {
       end(keyOf(event), 'ended', event);
     },
-    vetoed: ({ of, toolCallId, iteration }) => {
-      end(`${of} ${toolCallId ?? iteration}`, 'vetoed');
+    vetoed: ({ of: owner, toolCallId, iteration }) => {
+      end(`${owner} ${toolCallId ?? iteration}`, 'vetoed');
     },
     close: () => {
       for (const key of [...open.keys()]) end(key, 'cancelled');

@@ -13,7 +13,7 @@ export const streamingAgents = (graph: Graph): ReadonlySet<string> => {
   const branches = reachableByBranch(graph);
   /** Whether some choice reaches only one of two messages. */
   const areExclusive = (one: string, other: string): boolean =>
-    branches.some((branches) => !branches.some((found) => found.has(one) && found.has(other)));
+    branches.some((group) => !group.some((found) => found.has(one) && found.has(other)));
   return new Set(
     messages.flatMap(({ id, content }) => {
       const others = messages.filter((other) => other.id !== id);

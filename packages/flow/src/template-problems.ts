@@ -58,11 +58,11 @@ export const templateProblems = (
       };
       const texts = templatesOf(component).flatMap(({ path: at, text, isInside }) => {
         const { template, faults } = readTemplate(text, ids);
-        const view = isInside === true ? insideView : own;
+        const visible = isInside === true ? insideView : own;
         const unknown = template.flatMap((part) =>
           typeof part === 'string' || isOwnError(part, id, at)
             ? []
-            : faultsOf(part, view, known, component),
+            : faultsOf(part, visible, known, component),
         );
         return [...faults, ...unknown].map(({ problem, suggestion }) =>
           problemAt([...place, ...at], problem, suggestion),

@@ -82,7 +82,7 @@ const readReference = (written: string, ids: readonly string[]): Reference | Tem
       suggestion: () => suggestReference(written, ids),
     };
   }
-  const known = componentFields.find((name) => name === field);
+  const known = componentFields.find((fieldName) => fieldName === field);
   if (known === undefined) {
     return {
       problem: `asks for '${field}'`,

@@ -103,17 +103,17 @@ const completed$ = (
   signal: AbortSignal,
 ): Observable<boolean> =>
   defer(() => {
-    const completed$ = new ReplaySubject<unknown>(mostPages);
+    const done$ = new ReplaySubject<unknown>(mostPages);
     const announced$ = current$.pipe(
       switchMap((it) => (isConnection(it) ? it.announced.completed$ : EMPTY)),
     );
     const isDone$ = ({ id }: Page): Observable<boolean> =>
-      race(completed$.pipe(filter((done) => done === id)), timer(completeMs, scheduler)).pipe(
+      race(done$.pipe(filter((done) => done === id)), timer(completeMs, scheduler)).pipe(
         take(1),
         map(() => true),
       );
     return using(
-      () => announced$.subscribe(completed$),
+      () => announced$.subscribe(done$),
       () =>
         from(pages).pipe(
           concatMap((page) =>

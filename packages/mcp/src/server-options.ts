@@ -245,8 +245,8 @@ export const serverOf = (owner: string, given: McpServer): Server => {
 };
 
 /** The wait before the next connection, in milliseconds. */
-export const backOff = ({ reconnect }: Server, failures: number): number =>
-  Math.min(reconnect.backoffMs * 2 ** (failures - 1), reconnect.maxBackoffMs);
+export const backOff = ({ reconnect: policy }: Server, failures: number): number =>
+  Math.min(policy.backoffMs * 2 ** (failures - 1), policy.maxBackoffMs);
 
 const safeName = /^[\w-]*$/;
 

@@ -90,8 +90,8 @@ export const entriesIn$ = (
     defaultIfEmpty([]),
   );
 
-const isIn = ({ scope: of }: MemoryEntry, { userId, sessionId }: MemoryScope): boolean =>
-  of.userId === userId && of.sessionId === sessionId;
+const isIn = ({ scope: entryScope }: MemoryEntry, { userId, sessionId }: MemoryScope): boolean =>
+  entryScope.userId === userId && entryScope.sessionId === sessionId;
 
 export const record$ = (
   { memory, ...access }: Access,

@@ -212,12 +212,17 @@ const thinkingBack = (
 const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: WireNames): Messages => {
   const { takesToolMedia } = target.profile;
   const results = content.map((result): ChatCompletionMessageParam => {
-    const content = resultText(result);
+    const resultContent = resultText(result);
     const media = takesToolMedia === true ? mediaOf(result.content) : [];
     // The types of the SDK only allow text.
     const withMedia: JsonRecord =
-      media.length === 0 ? {} : { content: partsOf([textBlock(content), ...media], target) };
-    return { role: 'tool', tool_call_id: toolId(result.toolCallId), content, ...withMedia };
+      media.length === 0 ? {} : { content: partsOf([textBlock(resultContent), ...media], target) };
+    return {
+      role: 'tool',
+      tool_call_id: toolId(result.toolCallId),
+      content: resultContent,
+      ...withMedia,
+    };
   });
   if (takesToolMedia === true) return results;
   const following = content.flatMap((result): readonly ContentBlock[] => {

@@ -72,7 +72,7 @@ const toolFields = ({ profile }: Target) => {
     if (tools.length === 0) return {};
     const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
     const isAlone = named !== undefined && !takesNamedChoice;
-    const alone = isAlone ? tools.filter(({ name }) => name === named) : [];
+    const alone = isAlone ? tools.filter(({ name: toolName }) => toolName === named) : [];
     // An empty list of tools is rejected.
     const offered = alone.length === 0 ? tools : alone;
     const choice = isAlone ? 'required' : toolChoice;

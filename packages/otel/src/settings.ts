@@ -102,9 +102,9 @@ export const shareOf = (own: Tracing, context: Context): Share | undefined => {
     redact: strict.every(({ redact }) => redact)
       ? (text) => strict.reduceRight((sofar, { redact = identity }) => redact(sofar), text)
       : undefined,
-    attributes: (info) =>
-      sharing.reduce<Attributes>((outer, one) => ({ ...outer, ...one.attributes(info) }), {}),
-    parent: (info) => innermost(sharing, (one) => one.parent(info)),
+    attributes: (callInfo) =>
+      sharing.reduce<Attributes>((outer, one) => ({ ...outer, ...one.attributes(callInfo) }), {}),
+    parent: (callInfo) => innermost(sharing, (one) => one.parent(callInfo)),
     provider: (model) => innermost(sharing, (one) => one.provider(model)),
   };
 };

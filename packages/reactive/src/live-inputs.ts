@@ -50,13 +50,13 @@ export const liveInstructions = (
     call: (context) => (next) => (call) => {
       if (call.status !== 'prepared') return next(call);
       const form = { isWritten: (written: unknown) => written === null || texts.accepts(written) };
-      const opened$ = context.perform<string | null>({
+      const openStep$ = context.perform<string | null>({
         ...step(stepIdOf(name, context), () => first$(source, name, context)),
         cut: () => of(null),
         form,
       });
       return source.holding$(
-        opened$.pipe(
+        openStep$.pipe(
           concatMap((instructions) => {
             if (instructions === null) return next(call);
             begin(context.local(used), instructions);

@@ -164,12 +164,12 @@ const followed = (own: Speculation) => {
 type Toolkit = Call['toolkit']['current'];
 
 /** A view of the tools of a call with some of them changed. */
-const takingOver = (cell: Call['toolkit'], change: (tool: Tool) => Tool): Call['toolkit'] => {
+const takingOver = (toolkit: Call['toolkit'], change: (tool: Tool) => Tool): Call['toolkit'] => {
   let seen: Toolkit | undefined;
   let view: Toolkit | undefined;
   return {
     get current() {
-      const { current } = cell;
+      const { current } = toolkit;
       if (view === undefined || seen !== current) {
         const tools = current.tools.map(change);
         const byName = new Map(tools.map((tool) => [tool.name, tool]));
@@ -180,7 +180,7 @@ const takingOver = (cell: Call['toolkit'], change: (tool: Tool) => Tool): Call['
     },
     // Made of the entries, which have the tools as they are.
     set current(changed) {
-      cell.current = changed;
+      toolkit.current = changed;
     },
   };
 };

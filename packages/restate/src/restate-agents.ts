@@ -251,7 +251,7 @@ const callOf =
         const reply = firstValueFrom(untilAborted(reply$, attemptCompletedSignal));
         over = reply.catch(() => undefined);
         return reply.then(
-          (reply) => ({ type: 'ended', reply }) as const,
+          (answered) => ({ type: 'ended', reply: answered }) as const,
           (error: unknown) => Promise.reject(failureOf(error)),
         );
       });

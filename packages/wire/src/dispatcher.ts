@@ -125,9 +125,9 @@ const dispatcherTransfer = (
   };
   const body = createBody(inContext(receiver), pause.release, abort);
   const handler = {
-    onConnect: (abort: (reason: Error) => void): void => {
-      if (isAborted) abort(aborted);
-      else stop = abort;
+    onConnect: (abortRequest: (reason: Error) => void): void => {
+      if (isAborted) abortRequest(aborted);
+      else stop = abortRequest;
     },
     onHeaders: (status: number, raw: readonly RawHeader[], resume: () => void): boolean => {
       // An interim response precedes the real one.

@@ -78,8 +78,7 @@ const sentence = (vendor: string, { code, did, hint = '' }: FailureKind, fault: 
   ].join('');
 };
 
-const withPeriod = (sentence: string): string =>
-  /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+const withPeriod = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
   const words = [code, type].filter((it) => typeof it === 'string').map((it) => it.toLowerCase());

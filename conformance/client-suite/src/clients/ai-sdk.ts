@@ -345,9 +345,9 @@ export const aiSdk = (
         await sent;
         await isWell(chat, 'Once');
         const { finishReason, isAbort } = await ended;
-        const reason: string | undefined = finishReason;
-        same([reason, isAbort], [major === 7 ? 'interrupted' : 'other', false]);
-        return `finish '${reason ?? ''}'`;
+        const finishedBy: string | undefined = finishReason;
+        same([finishedBy, isAbort], [major === 7 ? 'interrupted' : 'other', false]);
+        return `finish '${finishedBy ?? ''}'`;
       },
       abort: async (stage) => {
         const chat = chatOf(stage);

@@ -69,14 +69,14 @@ export const startEffectServer = async (seed: number): Promise<EffectServer> => 
     hold: (call) => held.add(call),
     release: (call, item) => {
       released.add(item === undefined ? call : `${call} ${item}`);
-      const all = waiting.get(call) ?? [];
+      const arrivals = waiting.get(call) ?? [];
       const isDue = (it: { readonly item: string }): boolean =>
         item === undefined || it.item === item;
       waiting.set(
         call,
-        all.filter((it) => !isDue(it)),
+        arrivals.filter((it) => !isDue(it)),
       );
-      all.filter(isDue).forEach(({ answer }) => answer());
+      arrivals.filter(isDue).forEach(({ answer }) => answer());
     },
     close: async () => {
       const closed = once(server, 'close');

@@ -57,14 +57,14 @@ export const scriptAgent = ({
   suspends = true,
   journal,
 }: ScriptOptions): Agent => {
-  const effects = ['pay', 'book', 'wait'].map((tool) => effectTool(tool, effect$));
+  const effects = ['pay', 'book', 'wait'].map((effect) => effectTool(effect, effect$));
   const refund = requireApproval(effectTool('refund', effect$), approve);
   const sign = effectTool('sign', effect$, suspends);
   const limits = { maxIterations: 10 };
   const clerk = createAgent({
     name: 'clerk',
     model: scriptModel(([task]) => clerkPlanOf(task === undefined ? '' : textOf(task)), pace),
-    tools: effects.filter(({ name }) => name === 'pay' || name === 'book'),
+    tools: effects.filter(({ name: toolName }) => toolName === 'pay' || toolName === 'book'),
     limits,
   });
   return createAgent({

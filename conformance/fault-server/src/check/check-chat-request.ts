@@ -91,8 +91,8 @@ const shape = object(
 type Body = Readonly<Record<string, unknown>>;
 
 const namesOf = ({ tools }: Body, ...types: readonly string[]): readonly string[] =>
-  recordsIn(tools).flatMap((tool) =>
-    types.flatMap((type) => (type in tool ? [stringAt(tool[type], 'name')] : [])),
+  recordsIn(tools).flatMap((declared) =>
+    types.flatMap((type) => (type in declared ? [stringAt(declared[type], 'name')] : [])),
   );
 
 /** A function and a custom tool are chosen by their type and name. */

@@ -139,15 +139,15 @@ const shapes: Readonly<Record<string, Shape>> = {
 type Body = Readonly<Record<string, unknown>>;
 
 const namesOf = ({ tools }: Body): readonly string[] =>
-  recordsIn(tools).map((tool) => stringAt(tool, 'name'));
+  recordsIn(tools).map((declared) => stringAt(declared, 'name'));
 
 /** The newest models think whatever they are told. */
-const thinks = ({ model, thinking }: Body): boolean =>
+const thinks = ({ model, thinking: given }: Body): boolean =>
   /^claude-(opus-5-5|fable-5-1)/.test(String(model)) ||
-  ['enabled', 'adaptive'].includes(stringAt(thinking, 'type'));
+  ['enabled', 'adaptive'].includes(stringAt(given, 'type'));
 
-const budgetOf = ({ thinking }: Body): number => {
-  const budget = isRecord(thinking) ? thinking['budget_tokens'] : undefined;
+const budgetOf = ({ thinking: given }: Body): number => {
+  const budget = isRecord(given) ? given['budget_tokens'] : undefined;
   return typeof budget === 'number' ? budget : 0;
 };
 

@@ -120,8 +120,8 @@ const shape = object(
 type Body = Readonly<Record<string, unknown>>;
 
 const namesOf = ({ tools }: Body, ...types: readonly string[]): readonly string[] =>
-  recordsIn(tools).flatMap((tool) =>
-    types.includes(stringAt(tool, 'type')) ? [stringAt(tool, 'name')] : [],
+  recordsIn(tools).flatMap((declared) =>
+    types.includes(stringAt(declared, 'type')) ? [stringAt(declared, 'name')] : [],
   );
 
 /** A function and a custom tool are chosen by their type and name. */

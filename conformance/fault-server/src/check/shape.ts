@@ -122,10 +122,10 @@ export const tagged =
   (tag: string, shapes: Fields, otherwise?: Shape): Shape =>
   (value, place) => {
     if (!isRecord(value)) return [`Invalid type for '${place.path}': expected an object.`];
-    const name = value[tag];
-    const shape = (typeof name === 'string' ? fieldOf(shapes, name) : undefined) ?? otherwise;
+    const variant = value[tag];
+    const shape = (typeof variant === 'string' ? fieldOf(shapes, variant) : undefined) ?? otherwise;
     return shape === undefined
-      ? oneOf(...Object.keys(shapes))(name, inside(place, `.${tag}`))
+      ? oneOf(...Object.keys(shapes))(variant, inside(place, `.${tag}`))
       : shape(value, place);
   };
 

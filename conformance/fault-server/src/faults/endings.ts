@@ -140,8 +140,8 @@ const usages: readonly (readonly [string, unknown])[] = [
 /** Puts another usage in the place of each object that is one. */
 const withUsage = (events: readonly string[], usage: unknown): readonly string[] =>
   events.map((event) =>
-    event.replace(dataLine, (_, json: string) => {
-      const changed: unknown = JSON.parse(json, (key, value: unknown) =>
+    event.replace(dataLine, (_, data: string) => {
+      const changed: unknown = JSON.parse(data, (key, value: unknown) =>
         key === 'usage' && value !== null ? usage : value,
       );
       return `data: ${JSON.stringify(changed)}`;

@@ -166,9 +166,9 @@ export const messagePreviewFaults: readonly Fault[] = previews.map(
 );
 
 /** The server answers the results of tools, and gives each retry the same answer. */
-const again = (events: readonly string[], { runs, requests }: Expectation) =>
+const again = (events: readonly string[], { runs: expectedRuns, requests }: Expectation) =>
   requests === 3
     ? [streamed(events), streamed(events)]
-    : runs === undefined
+    : expectedRuns === undefined
       ? []
       : [answering('messages', done)];

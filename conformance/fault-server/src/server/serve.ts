@@ -32,7 +32,7 @@ const answer = async (
   { find, otherOrigin, isOther }: House,
   request: IncomingMessage,
   response: ServerResponse,
-  text: string,
+  sent: string,
 ): Promise<void> => {
   const { url = '', method = '' } = request;
   const [, id = '', path = ''] = /^\/([^/?]+)(.*)$/.exec(url) ?? [];
@@ -42,7 +42,7 @@ const answer = async (
     return;
   }
   const headers = headersOf(request);
-  const body = parsed(text);
+  const body = parsed(sent);
   const refused = refusalOf({ method, path, headers, body }, run.scenario);
   const arrival = { path, atOther: isOther, headers, body, violations: refused?.violations ?? [] };
   const visit = createVisit(request, response, Date.now(), arrival);
@@ -55,8 +55,11 @@ const answer = async (
   };
   await play(refused?.script ?? script, {
     response,
-    fill: (text) =>
-      Object.entries(words).reduce((filled, [word, value]) => filled.replaceAll(word, value), text),
+    fill: (template) =>
+      Object.entries(words).reduce(
+        (filled, [word, value]) => filled.replaceAll(word, value),
+        template,
+      ),
     wrote: (bytes) => visit.wrote(bytes),
     breakOff: () => visit.breakOff(),
   });
@@ -65,10 +68,10 @@ const answer = async (
 const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-const parsed = (text: string): unknown => {
+const parsed = (json: string): unknown => {
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch {
-    return text;
+    return json;
   }
 };

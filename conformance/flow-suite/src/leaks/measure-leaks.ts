@@ -42,9 +42,9 @@ export const measureLeaks = async (
   const wrongs = new Set<string>();
   let mostListeners = 0;
   let calls = 0;
-  const call = async ({ name, ends, call }: Sort): Promise<void> => {
+  const call = async ({ name, ends, call: callOnce }: Sort): Promise<void> => {
     calls += 1;
-    const ended = call(`call-${calls}`);
+    const ended = callOnce(`call-${calls}`);
     mostListeners = Math.max(mostListeners, listeners());
     const end = await ended;
     if (end !== ends) wrongs.add(`a call (${name}) ended as ${end}`);

@@ -74,8 +74,8 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const token = optional('token', fields['token']);
       const status = textOf(fields['status']);
       const mayEdit = fields['mayEdit'] === true;
-      const data = { toolCallId, toolName, status, mayEdit, ...token, ...until };
-      return { type: 'approval', data };
+      const question = { toolCallId, toolName, status, mayEdit, ...token, ...until };
+      return { type: 'approval', data: question };
     }
     case 'suspended': {
       const localId = textOf(fields['localId']);

@@ -13,9 +13,9 @@ export const writeOutput$ = (
 ): Observable<Outcome> =>
   defer(() => {
     const outcome =
-      (outcome: Outcome) =>
+      (result: Outcome) =>
       (end$: Observable<unknown>): Observable<Outcome> =>
-        end$.pipe(map(() => outcome));
+        end$.pipe(map(() => result));
     return merge(
       output.broken$,
       interrupt$.pipe(outcome('interrupted')),

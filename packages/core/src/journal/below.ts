@@ -142,8 +142,8 @@ export const reportingAbove = (context: Context): MonoTypeOperatorFunction<Reply
     }
     local(withheld).isWaiting = true;
     const { output } = above.below;
-    const before = output?.().suspended?.below?.waiting ?? [];
-    const waiting = [...before, ...waitingIn(run, info)];
+    const stillWaiting = output?.().suspended?.below?.waiting ?? [];
+    const waiting = [...stillWaiting, ...waitingIn(run, info)];
     above.below.output = () => {
       const steps = Object.fromEntries(local(keptSteps).get(above.below) ?? []);
       const below = { rootId: root.callId, waiting, steps };

@@ -343,15 +343,15 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
   };
   const write = (): void => {
     if (writing !== undefined || waiting.records.length === 0) return;
-    const { records, written$ } = (writing = waiting);
+    const { records, written$: batchWritten$ } = (writing = waiting);
     waiting = createBatch();
     backlog = 0;
     demand.backlog(0);
     const complete = (): void => {
       writing = undefined;
       wrote(records.at(-1)?.seq ?? 0);
-      written$.next();
-      written$.complete();
+      batchWritten$.next();
+      batchWritten$.complete();
       write();
     };
     observed(() => claim.append$(records)).subscribe({ error: fail, complete });

@@ -236,8 +236,10 @@ export const createConversationLogs = (
       // A call and its sub-agents belong to one session.
       const [sessionId] = records.flatMap((record) => sharedBy(record) ?? []);
       if (sessionId === undefined) return of(records);
-      const resolved$ = (log$: Observable<Log>, why?: string) =>
-        log$.pipe(map(({ messages }) => records.map((record) => resolved(record, messages, why))));
+      const resolved$ = (loaded$: Observable<Log>, why?: string) =>
+        loaded$.pipe(
+          map(({ messages }) => records.map((record) => resolved(record, messages, why))),
+        );
       return resolved$(log$(sessionId)).pipe(
         catchError(ifInvalid(({ message }) => resolved$(undamaged$(driver, sessionId), message))),
       );

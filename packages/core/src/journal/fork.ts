@@ -139,8 +139,8 @@ const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {
   // A tool call is repeated as a whole, with its sub-agents.
   const toolStep = toolStepOf(at) ?? at;
   const isThere = steps.some(({ id }) => id === at || id === intentOf(at));
-  const isPoint = ({ id, tool }: StoredStep): boolean => id === at || tool === toolStep;
-  return isThere ? steps.findIndex(isPoint) : -1;
+  const isForkPoint = ({ id, tool }: StoredStep): boolean => id === at || tool === toolStep;
+  return isThere ? steps.findIndex(isForkPoint) : -1;
 };
 
 const noSuchPoint = (

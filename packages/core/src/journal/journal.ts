@@ -176,7 +176,7 @@ export function journal(
     const unknown$ = throwError(() => unknownCall(callId));
     const goOn$ = (open: OpenJournal, first: unknown, mark: () => void): Observable<Seen> => {
       const written = readCallRecord(callId, first);
-      const { onUncertain = settings.onUncertain, ...options } = given;
+      const { onUncertain = settings.onUncertain, ...callOptions } = given;
       assertGiven(callId, written, { ...given });
       mark();
       const drained = running.untilDrained(open, callId, mark);
@@ -184,7 +184,7 @@ export function journal(
       // Also last: a journal among the layers of the call must not replace them.
       const use = [...(given.use ?? []), ...layers];
       const before = plainOptionsIn(written.options);
-      const laid = { ...before, ...defined(options), ...withDefaults(before, options) };
+      const laid = { ...before, ...defined(callOptions), ...withDefaults(before, callOptions) };
       const own = { ...laid, use, callId };
       return view(target.with(...layers), written.input, own);
     };
@@ -201,12 +201,14 @@ export function journal(
   const resume$: Journal['resume$'] = <Output>(
     target: Resumable<Output>,
     callId: string,
-    options: ResumeOptions = {},
+    resumeOptions: ResumeOptions = {},
   ) =>
-    see$(target, callId, options, (it, ...call) => it.call$(...call)).pipe(filter(holds<Output>));
+    see$(target, callId, resumeOptions, (it, ...call) => it.call$(...call)).pipe(
+      filter(holds<Output>),
+    );
   const resumeAll$: Journal['resumeAll$'] = <Output>(
     agent: NamedResumable<Output>,
-    { parallel, where, ...options }: ResumeAllOptions = {},
+    { parallel, where, ...callOptions }: ResumeAllOptions = {},
   ): Observable<ResumedCall<Output>> => {
     const own = defined({ parallel, where });
     checkOptions('resumeAll$()', own, resumeAllRules);
@@ -214,17 +216,17 @@ export function journal(
       throw misuse('resumeAll$() needs an agent.');
     }
     return defer(() =>
-      resumeLeft$<Output>(store, agent.name, own, (callId) => resume$(agent, callId, options)),
+      resumeLeft$<Output>(store, agent.name, own, (callId) => resume$(agent, callId, callOptions)),
     );
   };
   return trusted({
     ...recording((context, call$) => begun$(records, running, settings, context, call$)),
     store,
     resume$,
-    resumeStream$: (target, callId, options = {}) =>
-      see$(target, callId, options, (it, ...call) => it.stream$(...call)),
-    resume: (target, callId, options) =>
-      lastValueFrom(defer(() => resume$(target, callId, options))),
+    resumeStream$: (target, callId, resumeOptions = {}) =>
+      see$(target, callId, resumeOptions, (it, ...call) => it.stream$(...call)),
+    resume: (target, callId, resumeOptions) =>
+      lastValueFrom(defer(() => resume$(target, callId, resumeOptions))),
     resumeAll$,
     drain$: running.drain$,
     drain: running.drain,
@@ -256,11 +258,11 @@ const recording = (open: <T>(context: Context, call$: Observable<T>) => Observab
     const { parentId } = context.info;
     const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
     if (above === undefined) return (call$) => open(context, call$);
-    const journal = continuedBelow(above.journal, context);
+    const continued = continuedBelow(above.journal, context);
     if (context.layers.includes(suspendBelow)) {
       reach(context, (id) => above.journal.isWritten?.(id) === true);
     }
-    begin(context, { ...above, journal, isOutermost: false });
+    begin(context, { ...above, journal: continued, isOutermost: false });
     return withoutSuspended(context);
   },
   call: (context) => (next) => {
@@ -288,7 +290,7 @@ const begun$ = <T>(
 ): Observable<T> => {
   const { callId, parentId } = context.info;
   const running = context.local(recordedCalls);
-  const begun$ = track$(
+  const tracked$ = track$(
     (mark) =>
       store.open$(callId, (open) => {
         if (open.isWritten?.(`${callId}/${callStep}`) === true) throw alreadyBegun(callId);
@@ -300,7 +302,7 @@ const begun$ = <T>(
     callId,
   );
   // Parallel calls of an unrecorded parent end before the teardown.
-  return parentId === undefined ? begun$ : begun$.pipe(running.ended(callId));
+  return parentId === undefined ? tracked$ : tracked$.pipe(running.ended(callId));
 };
 
 const recordedCalls = cell('family', createRunning);

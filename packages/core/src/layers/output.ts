@@ -140,27 +140,27 @@ const afterInvalidOutput = (
 };
 
 /** Returns the output of a reply. Throws `invalidState` with the reason if the call ended without one. */
-export const outputOf = <Output>({ output, reason, text }: Reply<Output>): Output => {
-  if (output !== undefined) return output;
+export const outputOf = <Output>({ output: value, reason, text }: Reply<Output>): Output => {
+  if (value !== undefined) return value;
   const why = reason === 'answer' ? 'its agent has no output(schema)' : `it ended with '${reason}'`;
   const answer = text === '' ? '' : ` Its text is: ${brief(text, 200)}`;
   throw new MillraceError('invalidState', `The call has no output: ${why}.${answer}`);
 };
 
 /** Parses the output in an answer: the whole text, or its last JSON object. Emits one result and completes. */
-export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
+export const readOutput$ = (validator: Validator, text: string): Observable<Validation> => {
   const reading = readValue(text);
   return 'problem' in reading
     ? of({ valid: false, problems: [reading.problem] })
-    : defer(() => validated$(output, reading.value)).pipe(
+    : defer(() => validated$(validator, reading.value)).pipe(
         restoreAsyncContext(),
         failAs('unknown', "The schema of 'output' failed"),
       );
 };
 
-const validated$ = (output: Validator, value: unknown): Observable<Validation> => {
-  if (!hasInexact(value)) return validatedWithoutNulls$(output, value);
-  const { problems, warnings } = inexactOf(value, output.jsonSchema, "The schema of 'output'");
+const validated$ = (validator: Validator, value: unknown): Observable<Validation> => {
+  if (!hasInexact(value)) return validatedWithoutNulls$(validator, value);
+  const { problems, warnings } = inexactOf(value, validator.jsonSchema, "The schema of 'output'");
   return of({ valid: false, problems, warnings });
 };
 

@@ -184,17 +184,17 @@ const waits = cell('call', () => ({ count: 0 }));
 
 /** Adds a call's own tools to a cell, only in its view; other changes reach the cell. A name conflict is `config`. */
 const withAdded = (
-  cell: ToolkitCell,
+  shared: ToolkitCell,
   first: readonly ToolEntry[],
 ): ToolkitCell & { readonly offer: (entries: readonly ToolEntry[]) => void } => {
   let [added, own] = [first, first];
-  let seen = cell.current;
+  let seen = shared.current;
   let whole = createToolkit([...seen.entries, ...own]);
   const removed: string[] = [];
   return {
     get current() {
-      if (seen !== cell.current) {
-        seen = cell.current;
+      if (seen !== shared.current) {
+        seen = shared.current;
         whole = createToolkit([...withoutNamed(seen.entries, namesOf(own)), ...own]);
       }
       return whole;
@@ -208,13 +208,13 @@ const withAdded = (
       own = changed.entries.filter(isOwn);
       whole = changed;
       seen = createToolkit([...changed.entries.filter((entry) => !isOwn(entry)), ...hidden]);
-      cell.current = seen;
+      shared.current = seen;
     },
     /** Replaces the added entries, but for those that the call has removed. */
     offer: (entries) => {
       added = entries;
       own = withoutNamed(entries, removed);
-      seen = cell.current;
+      seen = shared.current;
       whole = createToolkit([...seen.entries, ...own]);
     },
   };

@@ -269,9 +269,9 @@ const keptBy = (
   { info: call }: Pick<Context, 'info'>,
 ): readonly Message[] => (memory === noMemory ? [] : numbered(given, 0, `${call.callId}/`));
 
-const numbered = (messages: readonly Message[], from: number, of = ''): readonly Message[] =>
+const numbered = (messages: readonly Message[], start: number, prefix = ''): readonly Message[] =>
   messages.map((message, index) =>
-    freezeMessage({ ...message, id: `history/${of}${from + index}` }),
+    freezeMessage({ ...message, id: `history/${prefix}${start + index}` }),
   );
 
 /** The messages that settle suspended tool calls: the results of the input, and error results if it has a message instead. */

@@ -82,8 +82,8 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
         form: { isWritten: isSummary },
       };
       return context.perform(summary).pipe(
-        map((summary) =>
-          compacted(run, old, `${context.info.callId}/recap/${next.iteration}`, summary),
+        map((result) =>
+          compacted(run, old, `${context.info.callId}/recap/${next.iteration}`, result),
         ),
         defaultIfEmpty(run),
       );

@@ -96,11 +96,11 @@ export const lastTurnsFrom = (messages: readonly Message[], turns: number): numb
 export const beforeWaiting = (
   messages: readonly Message[],
   places: readonly number[],
-  cut: number,
+  cutAt: number,
 ): number => {
   const waiting = messages.findIndex(isWaiting);
-  return waiting === -1 || waiting >= cut
-    ? cut
+  return waiting === -1 || waiting >= cutAt
+    ? cutAt
     : (places.findLast((place) => place <= waiting) ?? 0);
 };
 

@@ -213,8 +213,8 @@ interface Pruned {
 const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: Path[] = [];
   const infinite: Path[] = [];
-  const copy = (value: unknown, rules: unknown, path: Path): unknown => {
-    const known = isRecord(rules) ? rules : {};
+  const copy = (value: unknown, subschema: unknown, path: Path): unknown => {
+    const known = isRecord(subschema) ? subschema : {};
     if (Array.isArray(value)) {
       const { items, prefixItems } = known;
       const ruleAt = (index: number): unknown =>
@@ -280,6 +280,6 @@ const openEnded = [
   '$recursiveRef',
 ];
 
-const namesItsKeys = (rules: JsonSchema): boolean =>
-  isRecord(rules['properties']) &&
-  openEnded.every((keyword) => !Object.hasOwn(rules, keyword) || rules[keyword] === false);
+const namesItsKeys = (subschema: JsonSchema): boolean =>
+  isRecord(subschema['properties']) &&
+  openEnded.every((keyword) => !Object.hasOwn(subschema, keyword) || subschema[keyword] === false);

@@ -56,7 +56,7 @@ export const callIndexChecks = (check: CheckOfCalls): readonly Check[] => [
       (found) => found.some(({ isOpen }) => !isOpen),
     );
     deepStrictEqual(
-      calls.map(({ callId, isOpen, first, last }) => [callId, isOpen, first, last]),
+      calls.map(({ callId, isOpen, first: firstAt, last }) => [callId, isOpen, firstAt, last]),
       [
         ['a', true, ...at([step('a1')]), { ...event('a3', 7), position: 3 }],
         ['b', false, ...at([step('b1')]), ...at([step('b1')])],
@@ -89,7 +89,7 @@ export const callIndexChecks = (check: CheckOfCalls): readonly Check[] => [
         expected,
       );
       const places = calls.map(({ place = Number.NaN }) => place);
-      places.forEach((place, at) => ok(place > (places[at + 1] ?? -1)));
+      places.forEach((place, index) => ok(place > (places[index + 1] ?? -1)));
       deepStrictEqual(calls.at(-1)?.first?.name, 'c0/call');
       for (const id of odd) {
         const [only, ...others] = await list(driver, { sessionId: id });
@@ -187,12 +187,12 @@ export const callIndexChecks = (check: CheckOfCalls): readonly Check[] => [
       const all = await list(driver);
       const times = all.map(({ updatedAt }) => updatedAt);
       const [newest = 0] = times;
-      for (const until of [...times, ...times.map((time) => time - 1), -1, 0, newest * 2]) {
+      for (const end of [...times, ...times.map((time) => time - 1), -1, 0, newest * 2]) {
         for (const query of [{}, { isUnfinished: true }, { sessionId: 's' }] as const) {
           const expected = await list(driver, query);
           deepStrictEqual(
-            await idsOf(driver, { ...query, writtenUntil: until }),
-            expected.filter(({ updatedAt }) => updatedAt <= until).map(({ callId }) => callId),
+            await idsOf(driver, { ...query, writtenUntil: end }),
+            expected.filter(({ updatedAt }) => updatedAt <= end).map(({ callId }) => callId),
           );
         }
       }

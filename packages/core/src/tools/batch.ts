@@ -58,7 +58,7 @@ export const planBatch = (
     const use = { index, toolCall, tool, extras: {}, repeats: 0 };
     if (refusal !== undefined) return { ...use, refusal };
     // Those of one message are no repetition: none had a result that the model could see.
-    const isFirst = here.every((use) => isSame(use.toolCall, toolCall));
+    const isFirst = here.every((other) => isSame(other.toolCall, toolCall));
     const former = isFirst ? before.at(-1) : undefined;
     const isAgain = former !== undefined && isSame(former.toolCall, toolCall);
     const repeats = isAgain ? former.repeats + 1 : 0;

@@ -143,9 +143,9 @@ export const isError = (value: unknown): value is Error =>
 /** An instance without fields of its own, which JSON would show as `{}`. */
 const ofClass = (value: object, lose: (what: string) => string): unknown => {
   const prototype: unknown = Object.getPrototypeOf(value);
-  const isPlain =
+  const arePlain =
     prototype === null || (isObjectOrList(prototype) && Object.getPrototypeOf(prototype) === null);
-  if (isPlain || Array.isArray(value) || Object.keys(value).length > 0) return value;
+  if (arePlain || Array.isArray(value) || Object.keys(value).length > 0) return value;
   const text = asText(value);
   if (!text.startsWith('[object ')) return text;
   if (isIterable(value) && !('next' in value)) return ofIterable(value);

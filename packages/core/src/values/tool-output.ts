@@ -108,8 +108,8 @@ export const toOutput = (returned: unknown): ToolOutput => {
 const checkedOutput = (output: ToolOutput): ToolOutput => {
   try {
     if (areContentBlocks(output.content)) {
-      const isError: unknown = output.isError;
-      return { ...output, content: output.content.map(plainBlock), isError: isError === true };
+      const failed: unknown = output.isError;
+      return { ...output, content: output.content.map(plainBlock), isError: failed === true };
     }
     return failedOutput(
       "The tool's output is invalid: its content is neither a string nor content blocks.",

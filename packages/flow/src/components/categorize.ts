@@ -48,9 +48,9 @@ export const categorizeWork = (
   };
   const toResult = (reply: Reply): WorkResult => {
     if (reply.reason === 'interrupted') return { status: 'ended', reply };
-    const { output } = reply;
+    const { output: chosen } = reply;
     const name =
-      isRecord(output) && typeof output['category'] === 'string' ? output['category'] : '';
+      isRecord(chosen) && typeof chosen['category'] === 'string' ? chosen['category'] : '';
     const to = Object.hasOwn(categories, name) ? categories[name]?.to : undefined;
     return to === undefined ? unmatched() : { status: 'done', output: { text: name }, to };
   };

@@ -224,8 +224,10 @@ const callerOf = async (
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
   const access: unknown = await firstValueFrom(
     defer((): Observable<Access> => {
-      const access = authorize(token, request);
-      return typeof access === 'boolean' || isUser(access) ? of(access) : from(access);
+      const authorization = authorize(token, request);
+      return typeof authorization === 'boolean' || isUser(authorization)
+        ? of(authorization)
+        : from(authorization);
     }),
     { defaultValue: false },
   );

@@ -323,7 +323,8 @@ const splitMessage = (message: AssistantMessage, showsImages: boolean, maker?: s
         return [block];
     }
   });
-  const isSame = blocks.length === content.length && blocks.every((it, at) => it === content[at]);
+  const isSame =
+    blocks.length === content.length && blocks.every((it, index) => it === content[index]);
   return { rest: isSame ? message : { ...message, content: blocks }, images };
 };
 

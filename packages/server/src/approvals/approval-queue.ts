@@ -176,7 +176,7 @@ const verdictOn$ = (
   signer: TokenSigner,
   pending: PendingRequests<QueuedRequest>,
   request: ApprovalRequest,
-  { expiresInMs, mayEdit }: { readonly expiresInMs: number; readonly mayEdit: boolean },
+  { expiresInMs, mayEdit: canEdit }: { readonly expiresInMs: number; readonly mayEdit: boolean },
 ): Observable<Verdict> =>
   defer(() => {
     if (!isShowable(request.input)) return of(notShowable);
@@ -186,7 +186,7 @@ const verdictOn$ = (
     const verdict$ = new Subject<Verdict>();
     const queued$ = from(signed(signer, request, nonce, expiresAt)).pipe(
       concatMap(({ claims, shown: asked }) => {
-        const shown = mayEdit ? { ...asked, mayEdit } : asked;
+        const shown = canEdit ? { ...asked, mayEdit: canEdit } : asked;
         pending.add(nonce, { claims, shown, request, verdict$, expiresAt, scheduler });
         return NEVER;
       }),

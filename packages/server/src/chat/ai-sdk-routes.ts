@@ -47,17 +47,17 @@ export const aiSdkRoutes =
       {
         method: 'POST',
         path: `${chat}/:id/stop`,
-        answer$: ({ chat: of, ids: { id = '' } }) =>
-          of(id)
+        answer$: ({ chat: ofChat, ids: { id = '' } }) =>
+          ofChat(id)
             .stop$()
             .pipe(map((stopped) => Response.json({ stopped }))),
       },
       {
         method: 'POST',
         path: `${chat}/:id/steer`,
-        answer$: ({ chat: of, body$, ids: { id = '' } }) =>
+        answer$: ({ chat: ofChat, body$, ids: { id = '' } }) =>
           body$.pipe(
-            concatMap((body) => of(id).steer$(notBlank(fieldOf(body, 'text')))),
+            concatMap((body) => ofChat(id).steer$(notBlank(fieldOf(body, 'text')))),
             map((delivered) => Response.json({ delivered })),
           ),
       },

@@ -125,10 +125,10 @@ const closed$ = (
   });
   return defer(() => {
     isClosing = true;
-    const closed$ = new AsyncSubject<void>();
+    const ended$ = new AsyncSubject<void>();
     http.close(() => {
-      closed$.next();
-      closed$.complete();
+      ended$.next();
+      ended$.complete();
     });
     return concat(
       drain() ?? EMPTY,
@@ -137,7 +137,7 @@ const closed$ = (
         return EMPTY;
       }),
       // Responses of aborted calls may still be in flight.
-      race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
+      race(ended$, timer(lastWordsMs)).pipe(ignoreElements()),
     );
   });
 };

@@ -221,10 +221,10 @@ const passedOn$ = (
     const taker = own.includes(at) ? at : own[0];
     if (http.listenerCount('upgrade') > own.length || place !== taker) return EMPTY;
     const { rawHeaders, method = 'GET', url = '/' } = request;
-    const lines = rawHeaders.flatMap((name, at) =>
-      at % 2 === 1 || /^(?:connection|upgrade|http2-settings)$/iu.test(name)
+    const lines = rawHeaders.flatMap((name, index) =>
+      index % 2 === 1 || /^(?:connection|upgrade|http2-settings)$/iu.test(name)
         ? []
-        : [`${name}: ${rawHeaders[at + 1] ?? ''}`],
+        : [`${name}: ${rawHeaders[index + 1] ?? ''}`],
     );
     const text = [`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n');
     socket.off('error', noop);

@@ -114,14 +114,18 @@ const write = (tables: OpenTables, writing: Writing): Promise<boolean> =>
 
 /** Adds the chunks of the document at a place. */
 const addChunks = async (
-  { query, addChunks, addVectors }: Pick<OpenTables, 'query' | 'addChunks' | 'addVectors'>,
+  {
+    query,
+    addChunks: insertChunks,
+    addVectors,
+  }: Pick<OpenTables, 'query' | 'addChunks' | 'addVectors'>,
   at: number,
   { place, document: { chunks }, vectors, language }: Writing,
 ): Promise<void> => {
   for (let first = 0; first < chunks.length; first += batch) {
     const some = chunks.slice(first, first + batch);
     const positions = some.map((_, index) => first + index);
-    await query(addChunks, [place, at, language ?? null, positions, ...chunkColumns(some)]);
+    await query(insertChunks, [place, at, language ?? null, positions, ...chunkColumns(some)]);
     if (vectors === undefined) continue;
     const texts = vectors.slice(first, first + batch).map(vectorText);
     await query(addVectors, [place, at, positions, texts]);

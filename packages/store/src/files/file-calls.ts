@@ -169,8 +169,8 @@ const records$ = (
   laterSegments: LaterSegments,
 ): Observable<readonly StoredRecord[]> =>
   fromPull(async function* () {
-    const from = await cursors.find(path, range);
-    for await (const { records, cursor } of readCall(path, from, laterSegments)) {
+    const start = await cursors.find(path, range);
+    for await (const { records, cursor } of readCall(path, start, laterSegments)) {
       await cursors.remember(path, cursor);
       yield records.filter(isIn(range)).map(undated);
     }

@@ -139,8 +139,8 @@ const endOf = async (
   const { number: segment, start: offset, after: position } = last;
   let cursor: Cursor = { ...beginning, segment, offset, line: 1, position };
   let record: DatedRecord | undefined;
-  const open = () => Promise.resolve(undefined);
-  for await (const chunk of readSegmentFrom(directory, cursor, open)) {
+  const openNone = () => Promise.resolve(undefined);
+  for await (const chunk of readSegmentFrom(directory, cursor, openNone)) {
     cursor = chunk.cursor;
     record = chunk.records.at(-1);
   }

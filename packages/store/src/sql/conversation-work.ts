@@ -184,7 +184,7 @@ function* append(
   if (end !== undefined) positions.set(end.id, end.position);
   const before = given === undefined ? headId : (end?.id ?? null);
   const isKnown = new Map(known.map(({ id }) => [id, null]));
-  const { added, last } = chained(
+  const { added, last: lastId } = chained(
     messages.map(({ id, json }) => packed(id, json)),
     isKnown,
     before,
@@ -197,7 +197,7 @@ function* append(
   const isReplaced = top !== undefined && (yield* rows('isOnPath', head, top)).length > 0;
   const isMoved = first.after === headId || isReplaced;
   yield* insert(reader, length, added.map(entryText), positions);
-  const to = isMoved ? last : headId;
+  const to = isMoved ? lastId : headId;
   yield* rows('update', length + added.length, positionOf(to, positions));
   return { after, head: { from: headId, to } };
 }
@@ -210,7 +210,7 @@ const entryText = ({ message, after }: Entry): EntryText => ({
 
 /** Inserts entries after a position, and adds theirs to `positions`. */
 function* insert(
-  { insert }: Reader,
+  { insert: insertStatements }: Reader,
   length: number,
   entries: readonly EntryText[],
   positions: Map<string, number>,
@@ -226,7 +226,7 @@ function* insert(
       after: before === position - 1 ? null : before,
     };
   });
-  for (const statement of insert(messages)) yield statement;
+  for (const statement of insertStatements(messages)) yield statement;
 }
 
 /** The position of a message, 0 for the beginning. */

@@ -29,24 +29,24 @@ export const makeTables = async (
   const table = `${schema}.${versions}`;
   if (await areMade(query, table)) {
     if (added === undefined || (await hasColumn(query, added.last))) return;
-    await transaction(async (query) => {
-      await query('select pg_advisory_xact_lock($1::bigint)', [lock]);
-      for (const statement of added.statements) await query(statement);
+    await transaction(async (run) => {
+      await run('select pg_advisory_xact_lock($1::bigint)', [lock]);
+      for (const statement of added.statements) await run(statement);
     });
     return;
   }
-  await transaction(async (query) => {
-    await query('select pg_advisory_xact_lock($1::bigint)', [lock]);
-    await query(`create schema if not exists ${schema}`);
-    await query(
+  await transaction(async (run) => {
+    await run('select pg_advisory_xact_lock($1::bigint)', [lock]);
+    await run(`create schema if not exists ${schema}`);
+    await run(
       `create table if not exists ${table} (
         version integer primary key,
         created_at timestamptz not null default clock_timestamp()
       )`,
     );
-    if (await areMade(query, table)) return;
-    for (const statement of [...statements, ...(added?.statements ?? [])]) await query(statement);
-    await query(`insert into ${table} (version) values ($1)`, [tableFormat]);
+    if (await areMade(run, table)) return;
+    for (const statement of [...statements, ...(added?.statements ?? [])]) await run(statement);
+    await run(`insert into ${table} (version) values ($1)`, [tableFormat]);
   });
 };
 

@@ -45,8 +45,8 @@ export const postgresCallTable = (sql: Sql): CallTable => {
     remove: (key, owner) => query(statements.remove, [key, owner]),
     // Not a single statement: repeated, it would not know the sessions.
     removeAll: (keys) =>
-      sql.transaction(async (query) =>
-        (await query(statements.removeAll, [keys])).map((row) => ({
+      sql.transaction(async (run) =>
+        (await run(statements.removeAll, [keys])).map((row) => ({
           key: textIn(row, 'key'),
           ...(row['session'] !== null && { sessionId: textIn(row, 'session') }),
         })),
@@ -68,12 +68,12 @@ const appendTo = ({ query }: Sql, statements: CallStatements): CallTable['append
     const { key, owner, records, sessionId, isSafe, after: known } = batch;
     const after = known ?? (await positionOf(batch, signal));
     if (after === undefined) return false;
-    const write = async (records: readonly NewRecord[], after: number, isSafe: boolean) => {
+    const write = async (part: readonly NewRecord[], position: number, isPartSafe: boolean) => {
       const values = [
-        ...[key, owner, records.length, ...columnsOf(records)],
-        ...[sessionId && toSqlText(sessionId), after, records.at(-1)?.ends === true],
+        ...[key, owner, part.length, ...columnsOf(part)],
+        ...[sessionId && toSqlText(sessionId), position, part.at(-1)?.ends === true],
       ];
-      const statement = isSafe ? statements.append : statements.appendEvents;
+      const statement = isPartSafe ? statements.append : statements.appendEvents;
       return (await query(statement, values, signal)).length > 0;
     };
     // After an append that failed, it is not known which records the server has.

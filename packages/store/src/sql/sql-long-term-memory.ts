@@ -25,7 +25,7 @@ const memoryTable = (sql: Sql, language: string | undefined): MemoryTable => {
   return {
     hasVectors,
     record: (memories) =>
-      sql.transaction(async (query) => {
+      sql.transaction(async (run) => {
         const rows: Row[] = [];
         for (const memory of memories) {
           const { userKey, sessionKey, userId, sessionId, idKey, id, essence, text } = memory;
@@ -33,9 +33,9 @@ const memoryTable = (sql: Sql, language: string | undefined): MemoryTable => {
           const own = [userKey, sessionKey];
           const about = [userId, sessionId, idKey, id, essence, text, kind, createdAt, metadata];
           const values = [...own, ...about, words, language ?? null];
-          const [added] = await query(statements.add, values);
+          const [added] = await run(statements.add, values);
           if (added !== undefined) rows.push(added);
-          else rows.push(...(await query(statements.known, [...own, idKey, essence])));
+          else rows.push(...(await run(statements.known, [...own, idKey, essence])));
         }
         return rows;
       }),
@@ -58,6 +58,6 @@ const memoryTable = (sql: Sql, language: string | undefined): MemoryTable => {
       query(statements.addVectors, [places, vectors.map((vector) => JSON.stringify(vector))]),
     // Not a single statement: repeated, it would count nothing.
     forget: (...which) =>
-      sql.transaction(async (query) => (await query(statements.forget, which)).length),
+      sql.transaction(async (run) => (await run(statements.forget, which)).length),
   };
 };

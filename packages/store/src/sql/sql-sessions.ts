@@ -29,8 +29,8 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
     signal: AbortSignal,
   ): Promise<StoredSession | undefined> => {
     const key = sessionKey(sessionId);
-    const { query, load, schema } = await opened(signal);
-    const [row] = await query(load, [key], signal);
+    const { query, load: loadStatement, schema } = await opened(signal);
+    const [row] = await query(loadStatement, [key], signal);
     return row && sessionOf(loadedIn(row), () => damaged(sessionId, schema));
   };
   const write = async (
@@ -44,7 +44,7 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
     const { sql, query, ...statements } = await opened(signal);
     // Not a single statement: repeated, it would meet its own version.
     const [row] = await sql.transaction(
-      (query) => query(statements[statement], [key, ...values]),
+      (run) => run(statements[statement], [key, ...values]),
       signal,
     );
     if (row !== undefined) return numberIn(row, 'version');
@@ -58,8 +58,8 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
   };
   const remove = async (sessionId: string, signal: AbortSignal): Promise<void> => {
     const key = sessionKey(sessionId);
-    const { query, remove } = await opened(signal);
-    await query(remove, [key], signal);
+    const { query, remove: removeStatement } = await opened(signal);
+    await query(removeStatement, [key], signal);
   };
   return {
     load$: (sessionId) => abortable$((signal) => load(sessionId, signal)),

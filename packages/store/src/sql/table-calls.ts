@@ -100,12 +100,12 @@ async function* readRecords(
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredRecord[]> {
   const table = await opened;
-  for (let from = range; ;) {
-    const records = await table.read(key, from, signal);
+  for (let start = range; ;) {
+    const records = await table.read(key, start, signal);
     const last = records.at(-1);
     if (last === undefined) return;
     yield records;
-    from = { ...range, after: last.position };
+    start = { ...range, after: last.position };
   }
 }
 

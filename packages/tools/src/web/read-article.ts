@@ -21,8 +21,8 @@ export const article$ = (fetched: Fetched): Observable<Article> =>
   defer(() => {
     const isDocument = isHtml(mediaType(fetched.contentType));
     const text = decoded(fetched, isDocument);
-    const article$ = isDocument ? markdown$(text, fetched.url.href) : of({ title: '', text });
-    return article$.pipe(map(cleaned));
+    const content$ = isDocument ? markdown$(text, fetched.url.href) : of({ title: '', text });
+    return content$.pipe(map(cleaned));
   });
 
 const cleaned = ({ title, text }: Article): Article => ({

@@ -52,11 +52,11 @@ export const memoriesOfCall = (
   const { createdAt } = reply;
   const metadata = originIn(call);
   const answerRun = answeringRun(run);
-  const tools = reply.toolCalls.flatMap((run): readonly NewMemory[] => {
-    const isOwn = ownTools.includes(run.name) || run.toolCallId === answerRun?.toolCallId;
-    const text = summariseTool === false || isOwn ? '' : summariseTool(run);
-    const id = `${callId}/memory/${run.toolCallId}`;
-    const about = { ...metadata, tool: run.name };
+  const tools = reply.toolCalls.flatMap((toolRun): readonly NewMemory[] => {
+    const isOwn = ownTools.includes(toolRun.name) || toolRun.toolCallId === answerRun?.toolCallId;
+    const text = summariseTool === false || isOwn ? '' : summariseTool(toolRun);
+    const id = `${callId}/memory/${toolRun.toolCallId}`;
+    const about = { ...metadata, tool: toolRun.name };
     return text === undefined || text.trim() === ''
       ? []
       : [{ id, text, kind: 'toolCall', createdAt, metadata: about }];

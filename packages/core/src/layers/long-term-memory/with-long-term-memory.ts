@@ -323,8 +323,11 @@ interface ShownMemories {
 /** Entries that each call has shown before its loop, for the lifetime of the call. */
 const createShownMemories = (): ShownMemories => {
   const byCall = new WeakMap<CallInfo, readonly MemoryEntry[]>();
-  const of = (call: CallInfo): readonly MemoryEntry[] => byCall.get(call) ?? [];
-  return { of, add: (call, memories) => void byCall.set(call, [...of(call), ...memories]) };
+  const entriesOf = (call: CallInfo): readonly MemoryEntry[] => byCall.get(call) ?? [];
+  return {
+    of: entriesOf,
+    add: (call, memories) => void byCall.set(call, [...entriesOf(call), ...memories]),
+  };
 };
 
 /** Stores that memories were recalled, but not which: they are in long-term memory, and may change there. */

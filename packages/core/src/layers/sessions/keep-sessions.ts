@@ -126,11 +126,11 @@ export const keepSessions = <Output, Run extends AnyRun>(
       return sessions.open$(parts).pipe(map((open) => keptSession<Output, Run>(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
-    const { timeoutMs = 30_000, scheduler } = given;
+    const { timeoutMs = 30_000, scheduler: ownScheduler } = given;
     return (journal ?? running).drain$(given).pipe(
       concatMap((drained) => {
         sessions.closeIdle();
-        return race(saving.idle$, timer(timeoutMs, scheduler)).pipe(
+        return race(saving.idle$, timer(timeoutMs, ownScheduler)).pipe(
           take(1),
           map(() => drained),
         );

@@ -237,9 +237,17 @@ export const createSessionRecords = (
         return [...pending.messages, ...(patches.length > 0 ? [groups] : [])];
       },
       restore: ({ title, groups, approvals, usage, interrupted, lastCall, earlierCalls }) => {
-        const toolkit = withGroups(current().toolkit, groups, initial.toolkit);
+        const regrouped = withGroups(current().toolkit, groups, initial.toolkit);
         const calls = { lastCall, earlierCalls };
-        change({ title, toolkit, approvals, usage, interrupted, ...calls, pending: undefined });
+        change({
+          title,
+          toolkit: regrouped,
+          approvals,
+          usage,
+          interrupted,
+          ...calls,
+          pending: undefined,
+        });
       },
     };
   };

@@ -185,13 +185,13 @@ export const steerInto$ = <Seen>(
   view: View<Seen>,
 ): Observable<Seen> =>
   defer(() => {
-    const { demand, steering } = running;
+    const { demand, steering: ownSteering } = running;
     const reply$ = replyIn$(running);
     const all = [...layers, ...readUse('The call', options.use)];
     const late = all.find((it) => fixedLayers.includes(it.name) && !running.layers.includes(it));
     if (late !== undefined) throw cannotJoin(late.name);
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
-    const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
+    const steered$ = ownSteering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
     return merge(
       view({ events$: running.events$, reply$ }),

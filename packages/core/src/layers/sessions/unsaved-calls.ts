@@ -163,7 +163,7 @@ export const recordedCall$ = (driver: CallStoreDriver, callId: string): Observab
       if (first === undefined) throw hasSteps ? damagedCall(callId) : notStored(callId);
       const what = `The first record of the call '${callId}'`;
       const record = readCallRecord(callId, parsedText(what, first.text));
-      const changes = events.map((record) => storedEvent(callId, record));
+      const changes = events.map((event) => storedEvent(callId, event));
       const ends = changes.slice(eventsAtLastStep).filter((event) => isEnd(event, callId));
       return {
         record,

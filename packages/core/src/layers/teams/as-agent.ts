@@ -211,8 +211,8 @@ const waitingStep = (call: Call, run: OpenRun, context: Context) => {
   const messages = earlier.filter(isMessage);
   const isInput = ({ id }: Message): boolean =>
     id.startsWith(`${callId}/input/`) || id.startsWith(`given/${former}/`);
-  const history = messages.filter((message) => !isInput(message));
-  const own = { ...call, input: messages.filter(isInput), history };
+  const before = messages.filter((message) => !isInput(message));
+  const own = { ...call, input: messages.filter(isInput), history: before };
   return { toolCallId, run: { ...run, messages }, call: own };
 };
 
@@ -362,17 +362,17 @@ const unreadable = ({ agent }: CallInfo): MillraceError =>
  */
 export const aggregate = <const AnyStep extends Composable, Out extends Input>(
   step: AnyStep,
-  toAnswer: (emitted: OutOf<AnyStep>) => Out,
+  readAnswer: (emitted: OutOf<AnyStep>) => Out,
 ): OperatorFunction<Input, Out> => {
   if (!isStep(step)) {
     throw misuse('aggregate() needs a step, such as parallel(a, b), whose replies it merges.');
   }
-  if (typeof toAnswer !== 'function') {
+  if (typeof readAnswer !== 'function') {
     throw misuse('aggregate() needs a function that merges what the step emits into one answer.');
   }
   const run = runnerOf(step);
   const emitted = runOf(composed<OutOf<AnyStep>>((input, options) => run(input, silent(options))));
   return composed((input, options) =>
-    emitted(input, options).pipe(map((value) => toAnswer(value))),
+    emitted(input, options).pipe(map((value) => readAnswer(value))),
   );
 };

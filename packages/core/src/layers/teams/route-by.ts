@@ -62,13 +62,13 @@ export const routeBy = <
   });
   const chosen = route<Composable>((input, call) =>
     chooser.call$(input, call).pipe(
-      map(({ output }) => output?.route),
+      map(({ output: answer }) => answer?.route),
       catchError((error: unknown) => {
         if (isNoChoice(error)) return of(undefined);
         throw error;
       }),
-      map((choice = otherwiseName) => {
-        const step = steps.get(choice) ?? otherwise;
+      map((picked = otherwiseName) => {
+        const step = steps.get(picked) ?? otherwise;
         if (step === undefined) throw noRoute([...steps.keys()]);
         return step;
       }),

@@ -72,9 +72,9 @@ interface Reading {
   readonly isPlain: boolean;
 }
 
-const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
+const estimated = (asked: ModelRequest, answer: string): Partial<Usage> => ({
   inputTokens: countRequest(plainCounter, asked),
-  outputTokens: estimateTokens(written),
+  outputTokens: estimateTokens(answer),
 });
 
 /** Parses the text of a model. A custom Observable: each delta may emit several chunks, or end the stream. */
@@ -116,7 +116,7 @@ const read = (
       isEnded = false;
       end = undefined;
     };
-    const written = (): string => {
+    const writtenSoFar = (): string => {
       const text = pieces.join('');
       return text.slice(0, text.length - reader.unread);
     };
@@ -127,7 +127,7 @@ const read = (
         prompts: dialect.prompts,
         asked: promptNeeds(request),
         tools: toolTable(tools),
-        written: written(),
+        written: writtenSoFar(),
         thought: thoughts.join('').trim(),
         nativeUses,
         mayRetract: isTextOnly,
@@ -145,7 +145,7 @@ const read = (
         message: `The model started to invent ${what}: its reply is cut off there.${hasUsage ? '' : ' Its usage is estimated.'}`,
       });
       conclude();
-      if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, written()) });
+      if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, writtenSoFar()) });
       emit({ type: 'finish', finish: 'stop' });
       cut$.next();
     };
@@ -223,8 +223,8 @@ export const textRequest = (
   const needs = promptNeeds(request);
   const { format, tools, choice, output } = dialect.prompts;
   const parts = needs.tools.length === 0 ? [output] : [format, tools, choice, output];
-  const written = parts.map((part) => part(needs)).filter((part) => part !== '');
-  const prompt = needs.tools.length === 0 ? written.join('\n\n') : dialect.prompt(written, needs);
+  const sections = parts.map((part) => part(needs)).filter((part) => part !== '');
+  const prompt = needs.tools.length === 0 ? sections.join('\n\n') : dialect.prompt(sections, needs);
   const asked = withPrompt(
     { ...rest, messages: historyIn(request.messages, dialect) },
     prompt,
