@@ -41,7 +41,9 @@ interface DomEvent {
  * becomes the text of the reply; other values have none. An error of the source is reported by a `handlerError`, and the call continues. Each
  * call subscribes to the source until its reply.
  */
-export const interruptOn = (source$: Observable<InterruptSignal>): readonly Layer[] => {
+export const interruptOn = <Signal>(
+  source$: Observable<Signal> & (unknown extends Signal ? unknown : Observable<InterruptSignal>),
+): readonly Layer[] => {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',
