@@ -16,11 +16,11 @@ import { answerTextOf, toolCallsOf } from '../values/message.js';
 import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phases/phase-list.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
-import { answerForm, type Call, type LoopCall } from '../seams/call.js';
+import { answerForm, type Call, type LoopCall, loopToolkit } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
 import { end, hasEnded, startRun, outcome, progress } from '../run.js';
 import { cell } from '../step.js';
-import { assertReady, hiding, refuseMisspelt, refuseUnknownChoice } from '../tools/toolkit.js';
+import { assertReady, refuseMisspelt, refuseUnknownChoice } from '../tools/toolkit.js';
 import { fixedLength, instructionsOf } from './instructions.js';
 
 /** Answers a call by running the loop: the innermost answer of an agent with a model. */
@@ -139,13 +139,13 @@ const injectedBy = (call: Call, { info: { callId } }: Pick<Context, 'info'>): In
 
 const loopCall = (call: Call, context: Context): LoopCall => {
   const { info, hooks, local } = context;
-  const { model: plain, options, instructions } = call;
+  const { model: plain, options, instructions, toolkit } = call;
   const limits = limitsOf(options.limits);
-  const toolkit = hiding(call.toolkit, call.hidden);
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
   const { required } = local(answerForm);
   const model = required?.ready(plain) ?? inTime(plain);
+  local(loopToolkit).own = toolkit;
   refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
   assertReady(toolkit.current, { ...context, values: call.values });
   if (limits.timeouts.tools) refuseMisspelt(limits.timeouts.tools, toolkit.current);
@@ -156,5 +156,5 @@ const loopCall = (call: Call, context: Context): LoopCall => {
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
   toolkit.current.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
-  return { ...call, model, toolkit, request, limits };
+  return { ...call, model, request, limits };
 };

@@ -183,8 +183,6 @@ export const callOf = (
   status: 'prepared',
   model,
   toolkit,
-  pinned: [],
-  hidden: [],
   options: preparedOptions(options),
   values,
   memory: noMemory,

@@ -382,7 +382,7 @@ const begin = (context: Context, log: CallLog): void => {
   const by = callSteps(log, replaying, context);
   local(stepsOf).by = by;
   local(recorded).by = by;
-  Object.assign(local(earlierToolCalls), earlierCalls(log, replaying, context));
+  Object.assign(local(earlierToolCalls), earlierCalls(log, context));
 };
 
 const recordedAnswer = (

@@ -21,13 +21,12 @@ import type { Context } from '../seams/layer.js';
 import type { Perform, Step } from '../step.js';
 import type { LoopCall } from '../seams/call.js';
 import { replayedSteps } from '../seams/spending.js';
-import { activateOnly } from '../tools/toolkit.js';
 import type { Tool } from '../tools/types.js';
 import { noMemory } from '../values/memory.js';
 import { failedOutput, type ToolOutput } from '../values/tool-output.js';
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
-import { formOf, type StepForm, taken } from './step-forms.js';
+import { formOf, restoreGroups, type StepForm, taken } from './step-forms.js';
 import { waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
@@ -71,7 +70,6 @@ export const callSteps = (
 /** A tool that was running when its process ended may have run, so it never runs again silently. */
 export const earlierCalls = (
   { onUncertain }: Pick<CallLog, 'onUncertain'>,
-  replaying: ReplayFilter | undefined,
   context: Context,
 ): EarlierToolCalls => {
   const { hooks, local } = context;
@@ -88,15 +86,7 @@ export const earlierCalls = (
       }
       return output && { output, failed: then === undefined && output.isError };
     },
-    restore: (id, { groups }, { toolkit }) => {
-      if (!replayed.has(id)) return false;
-      if (groups !== undefined) {
-        activateOnly(toolkit, groups);
-        // The events of the change were delivered before.
-        replaying?.advance();
-      }
-      return true;
-    },
+    wasReported: (id) => replayed.has(id),
   };
 };
 
@@ -165,8 +155,8 @@ const interruptible = (
       journal,
       context,
       {
-        replayed: (id, warning) => {
-          listens.replayed(id, warning);
+        replayed: (step, written, warning) => {
+          listens.replayed(step, written, warning);
           ended += 1;
           comesAgain();
         },
@@ -223,13 +213,16 @@ const listener = (
   replaying: ReplayFilter | undefined,
   { local, hooks }: Pick<Context, 'local' | 'hooks'>,
 ): StepListener => ({
-  replayed: (step, message) => {
+  replayed: ({ kind, id: step }, written, message) => {
     local(replayedSteps).add(step);
     const iteration = iterationOf(step, hooks);
     replaying?.advance();
     hooks.report(iteration, { type: 'stepReplayed', step });
-    if (message === undefined) return;
-    replaying?.bypass(() => hooks.report(iteration, { type: 'warning', message }));
+    if (message !== undefined) {
+      replaying?.bypass(() => hooks.report(iteration, { type: 'warning', message }));
+    }
+    // The events of the change were delivered before.
+    if (kind === 'tool' && restoreGroups(local, written)) replaying?.advance();
   },
   begins: (step, shown) => {
     replaying?.end();
@@ -246,7 +239,11 @@ const iterationOf = (step: string, hooks: Hooks): number => {
 };
 
 interface StepListener {
-  readonly replayed: (id: string, warning: string | undefined) => void;
+  readonly replayed: (
+    step: Pick<Step<unknown>, 'kind' | 'id'>,
+    written: unknown,
+    warning: string | undefined,
+  ) => void;
   readonly begins: (id: string, shown: readonly string[]) => void;
   /** Called when a step has its value. Returns work that must be recorded before it. */
   readonly ended$?: () => Observable<never> | undefined;
@@ -290,7 +287,7 @@ const recording = (
         if (made !== undefined) return made.value;
         if (isForm?.(written) === false) throw unreadable(callId, id);
         const value = frozen(read(written));
-        replayed(id, warning?.(written));
+        replayed(step, written, warning?.(written));
         return value;
       }),
     );

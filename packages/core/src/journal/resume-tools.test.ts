@@ -15,6 +15,8 @@ import {
   toolGroup,
   toolOutput,
   toolResults,
+  addTools,
+  type Layer,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import {
@@ -225,6 +227,38 @@ describe('what tools leave behind', () => {
     keys.length = 0;
     await journalIn(store).resume(made(store, 1), 'c');
     expect(keys).toHaveLength(1);
+  });
+
+  it('T10: groups of a session and of a layer are active again, and their change is reported once', async () => {
+    const { send, keys } = sending();
+    const [mail, chat] = [{ ...send, name: 'mail' }, send].map((sent, index) =>
+      toolGroup({ name: `group${index}`, description: 'Sends.', tools: [sent] }),
+    );
+    if (mail === undefined || chat === undefined) throw new Error('No groups.');
+    const switching = tool({
+      name: 'switch',
+      description: 'Switches.',
+      run: (_, { toolkit }) => toolkit.activate('group0', 'group1'),
+    });
+    const answers: readonly ScriptedAnswer[] = [
+      [toolCall('switch')],
+      [toolCall('send'), toolCall('mail')],
+      [text('Done.')],
+    ];
+    const adds: Layer = { ...addTools(chat), priority: 71 };
+    const made = (driver: CallStoreDriver, from = 0) =>
+      sessions(
+        createAgent({
+          model: scriptedModel(...answers.slice(from)),
+          tools: [switching, mail],
+          use: [adds, journal(createCallStore(driver))],
+        }),
+      ).open('s');
+    const store = await leftAt('1/0', (driver) => made(driver).call$('?', { callId: 'c' }));
+    keys.length = 0;
+    const events = await record(journalIn(store).resumeStream$(made(store, 1), 'c'));
+    expect(keys).toHaveLength(2);
+    expect(events.filter(({ type }) => type === 'stateChanged')).toEqual([]);
   });
 });
 

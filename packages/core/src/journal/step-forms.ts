@@ -3,11 +3,11 @@ import type { Opening } from '../call/layers/conversation.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { ToolDecision } from '../phases/authorize-tool-call.js';
 import type { ToolCallResult } from '../phases/tool-call.js';
-import type { Call } from '../seams/call.js';
+import { type Call, loopToolkit } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import type { Step } from '../step.js';
-import { isToolGroup, type Toolkit, type ToolkitCell } from '../tools/toolkit.js';
-import type { Tool } from '../tools/types.js';
+import type { Locals, Step } from '../step.js';
+import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../tools/toolkit.js';
+import type { Tool, ToolEntry } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
 import { isObjectOrList, isRecord } from '../values/json.js';
 import { areContentBlocks, withPlainDetails, withPlainResults } from '../values/message.js';
@@ -67,7 +67,7 @@ const formOfKind = (
     case 'intent':
       return decisionForm;
     case 'tool':
-      return actedForm;
+      return actedForm(local(loopToolkit).own);
     case 'reply':
       return replyForm;
     default:
@@ -233,35 +233,59 @@ const decisionForm: StepForm<ToolDecision> = {
     }),
 };
 
-const actedForm: StepForm<ToolCallResult> = {
-  write: ({ extras, result, ...acted }) => ({
-    ...acted,
-    result: withPlainDetails(result),
-    lostExtras: Object.keys(extras),
-  }),
-  isWritten: (written) =>
-    hasFields(written, {
-      index: isNumeric,
-      toolCall: isToolCall,
-      result: isToolResult,
-      ms: isNumeric,
-      executed: isBoolean,
-      failed: isBoolean,
-      finalAnswer: isOptional(areContentBlocks),
-      stop: isBoolean,
-      groups: isOptional(isArrayOf(isString)),
-      usage: isUsage,
-      below: isOptional(isRecord),
-      lostExtras: isArrayOf(isString),
-    }),
-  read: (written) => ({ ...taken<ToolCallResult>(written), extras: {} }),
-  warning: (written) => {
-    const names = isRecord(written) ? written['lostExtras'] : undefined;
-    return Array.isArray(names) && names.length > 0
-      ? `The extras ${names.join(', ')} of a tool are lost: a journal cannot store them.`
-      : undefined;
-  },
+/** Activates exactly the groups that were active after a tool call, if it changed them. Ignores those that no longer exist. */
+export const restoreGroups = (local: Locals, written: unknown): boolean => {
+  const { own: toolkit } = local(loopToolkit);
+  const groups = isRecord(written) ? written['groups'] : undefined;
+  if (toolkit === undefined || !Array.isArray(groups)) return false;
+  const restored = (entry: ToolEntry): ToolEntry =>
+    isToolGroup(entry) ? Object.freeze({ ...entry, active: groups.includes(entry.name) }) : entry;
+  toolkit.current = createToolkit(toolkit.current.entries.map(restored));
+  return true;
 };
+
+const activeGroups = (toolkit: ToolkitCell | undefined): readonly string[] =>
+  (toolkit?.current.groups ?? []).filter(({ active }) => active).map(({ name }) => name);
+
+const actedForm = (toolkit: ToolkitCell | undefined): StepForm<ToolCallResult> => {
+  const before = activeGroups(toolkit);
+  return {
+    write: ({ extras, result, ...acted }) => {
+      const groups = activeGroups(toolkit);
+      const isSame = JSON.stringify(groups) === JSON.stringify(before);
+      return {
+        ...acted,
+        ...(!isSame && { groups }),
+        result: withPlainDetails(result),
+        lostExtras: Object.keys(extras),
+      };
+    },
+    isWritten: isActed,
+    read: (written) => ({ ...taken<ToolCallResult>(written), extras: {} }),
+    warning: (written) => {
+      const names = isRecord(written) ? written['lostExtras'] : undefined;
+      return Array.isArray(names) && names.length > 0
+        ? `The extras ${names.join(', ')} of a tool are lost: a journal cannot store them.`
+        : undefined;
+    },
+  };
+};
+
+const isActed = (written: unknown): boolean =>
+  hasFields(written, {
+    index: isNumeric,
+    toolCall: isToolCall,
+    result: isToolResult,
+    ms: isNumeric,
+    executed: isBoolean,
+    failed: isBoolean,
+    finalAnswer: isOptional(areContentBlocks),
+    stop: isBoolean,
+    groups: isOptional(isArrayOf(isString)),
+    usage: isUsage,
+    below: isOptional(isRecord),
+    lostExtras: isArrayOf(isString),
+  });
 
 const replyForm: StepForm<Reply> = {
   isWritten: (written) =>

@@ -4,6 +4,7 @@ import {
   addTools,
   createAgent,
   interruptOn,
+  type Layer,
   prepare,
   textOf,
   tool,
@@ -12,7 +13,8 @@ import {
   toolGroup,
   selectTools,
 } from '../index.js';
-import { scriptedModel, text, toolCall } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
+import { hideTools } from '../call/index.js';
 import { sessions } from './sessions/index.js';
 
 const named = (name: string, run: (context: ToolContext) => unknown = () => `${name} ran`): Tool =>
@@ -175,6 +177,39 @@ describe('addTools with an Observable of lists', () => {
     const use = [addTools(lists$), selectTools({ select: () => ['b'] })];
     await createAgent({ model, use }).call('?');
     expect(declared(model)).toEqual([['b']]);
+  });
+
+  it('T10: what an outer layer hides stays hidden beside added tools, also after a change', async () => {
+    const change = named('change', ({ toolkit }) => toolkit.add(named('live')));
+    const model = scriptedModel([toolCall('change')], [text('done')]);
+    const hides: Layer = {
+      name: 'hides',
+      priority: 70,
+      call: () => (next) => (call) => next(hideTools(call, 'secret', 'later')),
+    };
+    const adds: Layer = { ...addTools(named('later'), named('own')), priority: 71 };
+    const tools = [named('secret'), change];
+    const session = sessions(createAgent({ model, tools, use: [adds, hides] })).open('s');
+    await session.call('?');
+    expect(declared(model)).toEqual([
+      ['change', 'own'],
+      ['change', 'live', 'own'],
+    ]);
+    expect(session.toolkit.names).toEqual(['secret', 'change', 'live']);
+  });
+
+  it('T11: a selection does not count hidden tools', async () => {
+    const model = scriptedModel([text('done')]);
+    const tools = [named('secret'), named('a'), named('b')];
+    const hides: Layer = {
+      name: 'hides',
+      priority: 70,
+      call: () => (next) => (call) => next(hideTools(call, 'secret')),
+    };
+    const use = [hides, selectTools({ maxTools: 2 })];
+    const events = await record(createAgent({ model, tools, use }).stream$('?'));
+    expect(declared(model)).toEqual([['a', 'b']]);
+    expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
   });
 
   it('an interrupt ends the wait for the first list, and unsubscribes', async () => {

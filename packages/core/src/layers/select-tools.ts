@@ -7,7 +7,7 @@ import { usesIn } from '../memories/suspend.js';
 import type { ToolChoice } from '../models/model.js';
 import { type Call, hideTools, isOpen, questionOf } from '../seams/call.js';
 import { isEarlier } from '../seams/input.js';
-import type { Layer } from '../seams/layer.js';
+import type { Context, Layer } from '../seams/layer.js';
 import { cell, waited$ } from '../step.js';
 import type { Toolkit, ToolkitCell } from '../tools/toolkit.js';
 import { createToolkit, namesOf, withoutNamed } from '../tools/toolkit.js';
@@ -51,7 +51,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
     priority: layerPlaces.selectTools,
     single: true,
     call:
-      ({ perform, hooks }) =>
+      ({ perform, hooks, local }) =>
       (next) =>
       (call) => {
         if (!isOpen(call)) return next(call);
@@ -61,7 +61,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
           input: call.input,
           run: () =>
             hiddenTools$(
-              { ...options, pinned: pinnedBy(options, call) },
+              { ...options, pinned: pinnedBy(options, call, local(alwaysShown)) },
               call.toolkit.current,
               questionOf(call),
               call.options.request?.toolChoice,
@@ -74,6 +74,9 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
   };
 };
 
+/** The names of tools that are shown in addition to the selected ones of a call. */
+export const alwaysShown = cell('call', () => new Set<string>());
+
 const rules: Readonly<Record<keyof ToolSelection, Rule>> = {
   select: isFunction,
   pinned: listOf('names of tools'),
@@ -82,7 +85,8 @@ const rules: Readonly<Record<keyof ToolSelection, Rule>> = {
 
 const pinnedBy = (
   { pinned = [] }: ToolSelection,
-  { history, late, pinned: always }: Call,
+  { history, late }: Call,
+  always: ReadonlySet<string>,
 ): readonly string[] => {
   const uses = usesIn(history);
   const resumed = late.flatMap((message) =>
@@ -100,13 +104,13 @@ const hiddenTools$ = (
   toolChoice: ToolChoice | undefined,
   warn: (message: string) => void,
 ): Observable<readonly string[]> => {
-  const alwaysShown = [
+  const shownAnyway = [
     ...pinned,
     'manage_tools',
     'read_result',
     ...(typeof toolChoice === 'object' ? [toolChoice.name] : []),
   ];
-  const selectable = tools.filter(({ name }) => !alwaysShown.includes(name));
+  const selectable = tools.filter(({ name }) => !shownAnyway.includes(name));
   const names = selectable.map(({ name }) => name);
   const room = Math.max(0, maxTools - (tools.length - selectable.length));
   return picked$(select, { text, tools: selectable }, warn).pipe(
@@ -164,9 +168,9 @@ export const addTools = (
     defer(() => {
       const entries = added.filter((entry): entry is ToolEntry => !isObservable(entry));
       const toolkit = withAdded(call.toolkit, entries);
-      const pinned = [...call.pinned, ...namesOf(entries)];
+      pin(context, namesOf(entries));
       const [source] = added;
-      if (!isObservable(source) || !isOpen(call)) return next({ ...call, toolkit, pinned });
+      if (!isObservable(source) || !isOpen(call)) return next({ ...call, toolkit });
       const list$ = source.pipe(
         contained(),
         tap(toolkit.offer),
@@ -174,11 +178,14 @@ export const addTools = (
       );
       const id = `addTools/${(context.local(waits).count += 1)}`;
       return waited$(context, id, list$.pipe(take(1), defaultIfEmpty([]))).pipe(
-        concatMap(() => next({ ...call, toolkit, pinned })),
+        concatMap(() => next({ ...call, toolkit })),
         takeUntil(list$.pipe(ignoreElements())),
       );
     }),
 });
+
+const pin = ({ local }: Pick<Context, 'local'>, names: readonly string[]): void =>
+  names.forEach((name) => local(alwaysShown).add(name));
 
 const waits = cell('call', () => ({ count: 0 }));
 
@@ -189,13 +196,15 @@ const withAdded = (
 ): ToolkitCell & { readonly offer: (entries: readonly ToolEntry[]) => void } => {
   let [added, own] = [first, first];
   let seen = shared.current;
-  let whole = createToolkit([...seen.entries, ...own]);
+  const withOwn = (entries: readonly ToolEntry[]): Toolkit =>
+    createToolkit([...entries, ...own], seen.hidden);
+  let whole = withOwn(seen.entries);
   const removed: string[] = [];
   return {
     get current() {
       if (seen !== shared.current) {
         seen = shared.current;
-        whole = createToolkit([...withoutNamed(seen.entries, namesOf(own)), ...own]);
+        whole = withOwn(withoutNamed(seen.entries, namesOf(own)));
       }
       return whole;
     },
@@ -215,7 +224,7 @@ const withAdded = (
       added = entries;
       own = withoutNamed(entries, removed);
       seen = shared.current;
-      whole = createToolkit([...seen.entries, ...own]);
+      whole = withOwn(seen.entries);
     },
   };
 };
@@ -232,5 +241,8 @@ export const withOwnTools = <Output extends InputSchema | undefined>(
 const pinning = (names: readonly string[]): Layer => ({
   name: 'pinnedTools',
   priority: layerPlaces.pinnedTools,
-  call: () => (next) => (call) => next({ ...call, pinned: [...call.pinned, ...names] }),
+  call: (context) => (next) => {
+    pin(context, names);
+    return next;
+  },
 });

@@ -46,12 +46,8 @@ export interface EarlierToolCalls {
     toolCall: ToolCallBlock,
     call: LoopCall,
   ) => Pick<RunOutcome, 'output' | 'failed'> | undefined;
-  /** Restores the effect of a result that the process reported. Returns false for other results. */
-  readonly restore: (
-    stepId: string,
-    result: { readonly groups?: readonly string[] },
-    call: LoopCall,
-  ) => boolean;
+  /** Whether the process reported the result. */
+  readonly wasReported: (stepId: string) => boolean;
 }
 
 /** Set by the layer that knows it; empty without one. */

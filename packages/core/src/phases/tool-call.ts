@@ -17,7 +17,6 @@ import { createToolRun, earlierToolCalls, type PendingRun, type RunOutcome } fro
 import { type CostBelow, costOf } from '../seams/spending.js';
 import type { Cut } from '../step.js';
 import type { PlannedCall, AskedCall } from '../tools/batch.js';
-import { activeGroups } from '../tools/toolkit.js';
 
 export interface ToolCallResult extends CostBelow {
   readonly index: number;
@@ -33,8 +32,6 @@ export interface ToolCallResult extends CostBelow {
   /** The complete content, if it is the answer. */
   readonly finalAnswer: readonly ContentBlock[] | undefined;
   readonly stop: boolean;
-  /** The active groups of tools after the call, if it changed them. */
-  readonly groups?: readonly string[];
 }
 
 /**
@@ -70,7 +67,7 @@ export const runTool = (
     const { toolCall, result, ms } = outcome;
     context.local(progress).acting?.results.push(result);
     // A layer, such as a cache, answered it.
-    if (!isReported() && context.local(earlierToolCalls).restore?.(id, outcome, call) !== true) {
+    if (!isReported() && context.local(earlierToolCalls).wasReported?.(id) !== true) {
       context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
     }
     return outcome;
@@ -137,7 +134,6 @@ const toolStep = (
   decision: ToolDecision,
 ) => {
   const { scheduler } = context;
-  const { groups: before } = call.toolkit.current;
   const position = `${run.iteration}/${plan.index}`;
   let startedAt = scheduler.now();
   let running: PendingRun | undefined;
@@ -149,14 +145,11 @@ const toolStep = (
     const ms = scheduler.now() - startedAt;
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
     const note = noteOn(context, call, run, plan, failures);
-    const groups = activeGroups(call.toolkit.current.groups);
-    const isSame = JSON.stringify(groups) === JSON.stringify(activeGroups(before));
-    const changed = isSame ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
     const outcome = (): Eventual<ToolCallResult> =>
       holding(context, position, () =>
-        finish(context, call, run, given, { index: plan.index, ms, ...changed }, note),
+        finish(context, call, run, given, { index: plan.index, ms }, note),
       );
     return backoff === 0 ? outcome() : andThen(timer(backoff, scheduler), outcome);
   };
@@ -220,7 +213,7 @@ const finish = (
   { limits }: LoopCall,
   { iteration }: OpenRun,
   { toolCall, output, executed, failed, usage, below }: RunOutcome,
-  at: Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
+  at: Pick<ToolCallResult, 'index' | 'ms'>,
   note: string,
 ): Eventual<ToolCallResult> => {
   const given = resultOf(toolCall, output, note);

@@ -10,7 +10,7 @@ import type { Notes } from '../run.js';
 import { cell } from '../step.js';
 import type { JsonSchema, Validation } from '../values/schema.js';
 import type { ContextValues } from '../tools/context-key.js';
-import type { ToolkitCell } from '../tools/toolkit.js';
+import { hiding, type ToolkitCell } from '../tools/toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../values/usage.js';
 
 /** The required form of the answer, if a layer sets one. */
@@ -33,10 +33,6 @@ export interface Call {
   /** Absent for an agent made of steps. */
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
-  /** The names of tools that are shown in addition to selected ones. */
-  readonly pinned: readonly string[];
-  /** The names of tools that are hidden from the model. */
-  readonly hidden: readonly string[];
   /** The options, without the model and the tools. */
   readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
   /** The memory of the call's messages. */
@@ -68,12 +64,13 @@ export interface Call {
 export interface LoopCall extends Call {
   /** The model, wrapped for the required form of the answer, with its timeouts. */
   readonly model: Model;
-  /** The tools that the model sees. */
-  readonly toolkit: ToolkitCell;
   readonly limits: Limits;
   /** Options of every request, without messages and tools. */
   readonly request: RequestOptions;
 }
+
+/** The tools of the loop of a call. */
+export const loopToolkit = cell('call', (): { own?: ToolkitCell } => ({}));
 
 /** Adds messages to every request, before the history, or before the input like findings. They are never stored. */
 export const recall = (call: Call, ...messages: readonly Message[]): Call => ({
@@ -103,10 +100,8 @@ export const charge = (call: Call, phase: string, usage: Usage): Call => ({
 });
 
 /** Hides tools from the model. */
-export const hideTools = (call: Call, ...names: readonly string[]): Call => ({
-  ...call,
-  hidden: [...new Set([...call.hidden, ...names])],
-});
+export const hideTools = (call: Call, ...names: readonly string[]): Call =>
+  names.length === 0 ? call : { ...call, toolkit: hiding(call.toolkit, names) };
 
 /** Whether the call runs: it was neither interrupted before it started nor vetoed. */
 export const isOpen = ({ status }: Pick<Call, 'status'>): boolean => status === 'prepared';

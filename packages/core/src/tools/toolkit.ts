@@ -11,13 +11,18 @@ export interface Toolkit {
   readonly names: readonly string[];
   readonly declarations: readonly ToolDeclaration[];
   readonly groups: readonly ToolGroup[];
+  /** The names of tools that the model does not see. */
+  readonly hidden: readonly string[];
   /** Parts of the tools' schemas that are not checked. */
   readonly warnings: readonly string[];
   find(name: string): Tool | undefined;
 }
 
 /** Creates a toolkit. Repeated names are a `config` error, even in inactive groups. */
-export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
+export const createToolkit = (
+  entries: readonly ToolEntry[],
+  hidden: readonly string[] = [],
+): Toolkit => {
   const groups = entries.filter(isToolGroup);
   const managed = groups.filter((group) => group.managed);
   const manager = managed[0]?.manager;
@@ -29,11 +34,12 @@ export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
       isToolGroup(entry) ? (entry.active ? entry.tools : []) : [entry],
     ),
     ...own,
-  ];
+  ].filter(({ name }) => !hidden.includes(name));
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   return {
     entries: Object.freeze([...entries]),
     groups,
+    hidden,
     tools: Object.freeze(tools),
     names: [...byName.keys()],
     declarations: tools.map(({ name, description, inputSchema, vendorOptions }) => ({
@@ -190,18 +196,6 @@ const createLiveToolkit = (cell: ToolkitCell): LiveToolkit => {
   };
 };
 
-/** Activates exactly these groups. Groups that no longer exist are ignored. */
-export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void => {
-  cell.current = createToolkit(
-    cell.current.entries.map((entry) =>
-      isToolGroup(entry) ? Object.freeze({ ...entry, active: active.includes(entry.name) }) : entry,
-    ),
-  );
-};
-
-export const activeGroups = (groups: readonly ToolGroup[]): readonly string[] =>
-  groups.filter(({ active }) => active).map(({ name }) => name);
-
 /** Removes tools and groups by name, also tools in groups. */
 export const withoutNamed = (
   entries: readonly ToolEntry[],
@@ -228,8 +222,7 @@ const refuseUnknown = (what: string, names: readonly string[], known: readonly s
 };
 
 /** A view of a toolkit without some tools. Changes of either are in both. */
-export const hiding = (cell: ToolkitCell, hidden: readonly string[]): ToolkitCell => {
-  if (hidden.length === 0) return cell;
+export const hiding = (cell: ToolkitCell, names: readonly string[]): ToolkitCell => {
   let whole: Toolkit | undefined;
   let part: Toolkit | undefined;
   return {
@@ -237,23 +230,12 @@ export const hiding = (cell: ToolkitCell, hidden: readonly string[]): ToolkitCel
       // Cached: equal declarations are serialized once.
       if (part === undefined || whole !== cell.current) {
         whole = cell.current;
-        part = without(whole, hidden);
+        part = createToolkit(whole.entries, [...whole.hidden, ...names]);
       }
       return part;
     },
     set current(changed) {
       cell.current = changed;
     },
-  };
-};
-
-const without = (toolkit: Toolkit, hidden: readonly string[]): Toolkit => {
-  const isShown = ({ name }: { readonly name: string }): boolean => !hidden.includes(name);
-  return {
-    ...toolkit,
-    tools: toolkit.tools.filter(isShown),
-    names: toolkit.names.filter((name) => !hidden.includes(name)),
-    declarations: toolkit.declarations.filter(isShown),
-    find: (name) => (hidden.includes(name) ? undefined : toolkit.find(name)),
   };
 };

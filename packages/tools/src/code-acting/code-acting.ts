@@ -84,7 +84,7 @@ export const codeActing = (options: CodeActingOptions = {}): Layer => {
     single: true,
     call: (context) => (next) => (call) => {
       const direct = [...alwaysDirect, ...settings.direct];
-      const usable = usableTools(call).filter((it) => !direct.includes(it.name));
+      const usable = call.toolkit.current.tools.filter((it) => !direct.includes(it.name));
       if (call.status !== 'prepared' || usable.length === 0) return next(call);
       const names = usable.map((it) => it.name);
       const adding = addTools(runCode(context, call, usable, settings)).call?.(context);
@@ -120,9 +120,6 @@ const rules: Readonly<Record<keyof CodeActingOptions, Rule>> = {
 
 /** These change what the model sees, which code cannot. */
 const alwaysDirect = ['manage_tools', 'read_skill', 'search_skills', 'read_result'];
-
-const usableTools = ({ toolkit, hidden }: Call): readonly Tool[] =>
-  toolkit.current.tools.filter((it) => !hidden.includes(it.name));
 
 /** In characters. */
 const maxSignatures = 12_000;
@@ -183,7 +180,7 @@ const codeRun$ = (
           rounds: rounds.read,
           answer: (results) => results$.next(results),
         }),
-        tools: usableTools(call).filter((it) => names.includes(it.name)),
+        tools: call.toolkit.current.tools.filter((it) => names.includes(it.name)),
         limits: {
           ...limits,
           maxIterations: maxCalls + 2,

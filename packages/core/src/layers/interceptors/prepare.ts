@@ -228,7 +228,8 @@ const callWith = (
   shown: Toolkit['entries'],
   { model = call.model, tools = shown, ...options }: PreparedOptions,
 ): Call => {
-  const toolkit = tools === shown ? call.toolkit : { current: createToolkit(tools) };
+  const { hidden } = call.toolkit.current;
+  const toolkit = tools === shown ? call.toolkit : { current: createToolkit(tools, hidden) };
   refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
   return { ...call, model, toolkit, options };
 };

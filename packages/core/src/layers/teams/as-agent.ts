@@ -27,6 +27,7 @@ import { addLate, continuing } from '../../memories/suspend.js';
 import type { AssistantMessage, Block, ContentBlock, Message } from '../../values/message.js';
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
+import { alwaysShown } from '../select-tools.js';
 import { toolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
 import {
   append,
@@ -120,11 +121,11 @@ const withRunsBelow = (run: OpenRun, usage: Usage, context: Context): OpenRun =>
   return tokensIn(usage) === 0 ? whole : spend(whole, usage, stepsId);
 };
 
-const warnOfUnused = ({ model, options, pinned }: Call, { hooks }: Context): void => {
+const warnOfUnused = ({ model, options }: Call, { hooks, local }: Context): void => {
   const { timeouts: _, retryBudget: __, ...limits } = options.limits ?? {};
   const unused = [
     ...(model === undefined ? [] : ['model']),
-    ...(pinned.length === 0 ? [] : ['addTools']),
+    ...(local(alwaysShown).size === 0 ? [] : ['addTools']),
     ...Object.keys({ ...options.request, ...limits }),
   ];
   if (unused.length === 0) return;
