@@ -30,7 +30,7 @@ import { retries } from '../phases/stream-message.js';
 import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
-import { replayedSteps, type Spending, watchingSpending } from '../seams/spending.js';
+import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform } from '../step.js';
 import type { ContextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
@@ -158,11 +158,9 @@ const performing = (
 ): PerformStep => {
   const through = performThrough(context.layers, context);
   if (!above) return through;
-  const live = (spending: Spending): void => spendBelow(above, spending);
-  const name = model?.name ?? '';
-  const known = context.local(replayedSteps);
+  const spend = (spending: Spending): void => spendBelow(above, spending);
   const perform: Perform = (step) => toObservable(through(kernelStepOf(step)));
-  const watched = watchingSpending(perform, name, { live, replayed: live }, known);
+  const watched = watchingSpending(perform, context, { live: spend, replayed: spend }, model?.name);
   return (work) => watched(stepOf(work));
 };
 

@@ -1,7 +1,7 @@
 import { type Observable, tap } from 'rxjs';
 import { isMillraceError, type MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import { cell, type Perform, type Step } from '../step.js';
+import { cell, type Locals, type Perform, type Step } from '../step.js';
 import { isUsage } from '../values/shape.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
@@ -85,10 +85,11 @@ export const replayedSteps = cell('call', () => new Set<string>());
 /** Performs steps and reports their costs. `model` is the name for values that do not name their model. */
 export const watchingSpending = (
   next: Perform,
-  model: string,
+  { local }: { readonly local: Locals },
   { live, replayed }: SpendingListener,
-  replayedIds: ReadonlySet<string>,
+  model = '',
 ): Perform => {
+  const replayedIds = local(replayedSteps);
   const decided = new Map<string, Spending>();
   return <T>(step: Step<T>) => {
     const { kind, id } = step;

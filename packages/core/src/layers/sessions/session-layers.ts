@@ -37,7 +37,7 @@ import { queueForm, type QueueRecord, queueStep } from '../../journal/call-recor
 import type { Layer, Context } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
 import type { Place } from '../../values/message-tree.js';
-import { replayedSteps, watchingSpending } from '../../seams/spending.js';
+import { watchingSpending } from '../../seams/spending.js';
 import { recorded } from '../../memories/recorded.js';
 import { cell, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
@@ -349,9 +349,11 @@ const usageLayer = ({ record }: SessionParts): Layer => ({
     return (next) =>
       watchingSpending(
         next,
-        '',
-        { live: ({ usage }) => record.spend(usage), replayed: ({ usage }) => record.spend(usage) },
-        local(replayedSteps),
+        { local },
+        {
+          live: ({ usage }) => record.spend(usage),
+          replayed: ({ usage }) => record.spend(usage),
+        },
       );
   },
 });

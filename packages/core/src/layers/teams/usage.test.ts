@@ -1,5 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, lastValueFrom, map, of, retry, tap, throwError, timer, toArray } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  first,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  retry,
+  tap,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
 import {
   type Agent,
   createAgent,
@@ -14,8 +27,15 @@ import {
   tool,
   usage$,
 } from '../../index.js';
-import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
-import { sharedBudget } from '../traffic/index.js';
+import {
+  marbles,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolCall,
+} from '../../testing/index.js';
+import { budget, sharedBudget } from '../traffic/index.js';
 import { noUsage } from '../../values/usage.js';
 import { asAgent, createStep, silent } from './index.js';
 import { journal } from '../../journal/index.js';
@@ -105,6 +125,39 @@ describe('what a reply says it has cost', () => {
     });
   });
 
+  it('R4: counts what a call had spent that its tool left', async () => {
+    const inner = createAgent({
+      model: scriptedModel([toolCall('wait'), costs(10)]),
+      tools: [tool({ name: 'wait', description: 'Waits.', run: () => NEVER })],
+    });
+    const leaving = tool({
+      name: 'ask',
+      description: 'Asks, and leaves.',
+      run: (_input, parent) =>
+        inner.stream$('?', { parent }).pipe(first(({ type }) => type === 'preActing')),
+    });
+    const reply = await createAgent({ model: using(1), tools: [leaving] }).call('?');
+    expect(spentBy(reply)).toEqual({ all: 12, reasoning: 2, acting: 10 });
+  });
+
+  it('R4: counts the calls below a call that was cut while its own tool ran', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const deep = createAgent({ model: scriptedModel([text('bottom'), costs(100)]) });
+      const waiting = tool({
+        name: 'ask',
+        description: 'Asks, and waits.',
+        run: (_input, parent) =>
+          deep.call$('?', { parent }).pipe(concatMap(() => timer(9, scheduler))),
+      });
+      const middle = createAgent({ model: using(10), tools: [waiting] });
+      const outer = createAgent({ model: using(1, 'done', 'out'), tools: [asking(middle, 'out')] });
+      const reply$ = outer.call$('?', { scheduler, limits: { timeouts: { tools: { out: 3 } } } });
+      expectObservable(reply$.pipe(map((it) => spentBy(it)))).toBe('---(r|)', {
+        r: { all: 112, reasoning: 2, acting: 110 },
+      });
+    });
+  });
+
   it('R4: counts what was under way when an interrupt came', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const half = cold('-ut----', { u: costs(10), t: text('Half') });
@@ -151,6 +204,31 @@ describe('what a reply says it has cost', () => {
       reasoning: 2,
       acting: 10,
     });
+  });
+
+  it('C9, S6: a budget of a resumed call counts what replayed calls below have cost, by model', async () => {
+    const known = new Map<string, unknown>();
+    const durable = journal((id, work) =>
+      known.has(id) ? of(known.get(id)) : work().pipe(tap((value) => known.set(id, value))),
+    );
+    const prices = { deep: { input: 100_000, output: 0 }, '*': { input: 0, output: 0 } };
+    const deep = { ...scriptedModel([text('in'), costs(10)]), name: 'deep' };
+    const inner = createAgent({ model: deep });
+    const agent = (money: number, ...answers: readonly ScriptedAnswer[]) =>
+      createAgent({
+        model: scriptedModel(...answers),
+        use: [durable, budget({ money, prices })],
+        tools: [asking(inner)],
+      });
+    const crash = throwError(() => new Error('crash'));
+    const cut = agent(2, [toolCall('ask'), costs(1)], () => crash);
+    await expect(cut.call('?', { callId: 'c' })).rejects.toThrow('crash');
+    const left = agent(1, [text('I close.'), costs(1)]);
+    expect((await durable.resume(left, 'c')).reason).toBe('budget');
+    const enough = agent(1.1, [text('done'), costs(1)]);
+    known.delete('c/reply');
+    known.delete('c/2');
+    expect((await durable.resume(enough, 'c')).reason).toBe('answer');
   });
 
   it('C9: a shared budget counts each request once', async () => {

@@ -14,7 +14,7 @@ import {
 } from '../../values/options.js';
 import { phase } from '../../seams/phase.js';
 import { closeRun } from '../../phases/limit.js';
-import { replayedSteps, type Spending, watchingSpending } from '../../seams/spending.js';
+import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell } from '../../step.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
@@ -127,15 +127,10 @@ const createBudget = (
       ),
     step: (context) => (next) =>
       // The model layer counts requests, including cancelled ones.
-      watchingSpending(
-        next,
-        '',
-        {
-          live: ({ toolCalls }) => spend(context, { toolCalls }),
-          replayed: (spending) => addReplayed(context, costOfReplayed(prices, spending)),
-        },
-        context.local(replayedSteps),
-      ),
+      watchingSpending(next, context, {
+        live: ({ toolCalls }) => spend(context, { toolCalls }),
+        replayed: (spending) => addReplayed(context, costOfReplayed(prices, spending)),
+      }),
   };
 };
 
