@@ -1,4 +1,4 @@
-import { type MonoTypeOperatorFunction, Observable, tap } from 'rxjs';
+import { finalize, type MonoTypeOperatorFunction, pipe, tap } from 'rxjs';
 
 /** An abort whose signal, the most expensive part of a tool call, is created on first use. */
 export class LazyAbort {
@@ -17,17 +17,21 @@ export class LazyAbort {
   }
 }
 
-/** Aborts when the source is left or fails, also if it was left before its subscription. */
-export const abortsUnlessComplete =
-  <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    new Observable((to) => {
-      let isComplete = false;
-      const complete = (): void => {
+/** Also aborts if its observer had left before it subscribed, as one does whose tool ends the call. */
+export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
+  let isComplete = false;
+  return pipe(
+    tap({
+      subscribe: () => {
+        isComplete = false;
+      },
+      complete: () => {
         isComplete = true;
-      };
-      source.pipe(tap({ complete })).subscribe(to);
-      return () => {
-        if (!isComplete) abort.abort();
-      };
-    });
+      },
+    }),
+    // `tap` does not finalize for an observer that has left.
+    finalize(() => {
+      if (!isComplete) abort.abort();
+    }),
+  );
+};
