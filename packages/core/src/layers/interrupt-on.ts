@@ -41,9 +41,11 @@ interface DomEvent {
  * becomes the text of the reply; other values have none. An error of the source is reported by a `handlerError`, and the call continues. Each
  * call subscribes to the source until its reply.
  */
-export const interruptOn = <Signal>(
-  source$: Observable<Signal> & (unknown extends Signal ? unknown : Observable<InterruptSignal>),
-): readonly Layer[] => {
+export function interruptOn(source$: Observable<InterruptSignal>): readonly Layer[];
+export function interruptOn<Signal>(
+  source$: Observable<Signal> & (unknown extends Signal ? unknown : never),
+): readonly Layer[];
+export function interruptOn(source$: Observable<unknown>): readonly Layer[] {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',
@@ -53,7 +55,7 @@ export const interruptOn = <Signal>(
   };
   sources.set(layer, source$);
   return [interruptLayer, layer];
-};
+}
 
 const sources = new WeakMap<Layer, Observable<unknown>>();
 

@@ -306,29 +306,9 @@ const written = (value: object): string =>
 
 /** The parts of a call that a layer can edit, except those that differ between equal calls. */
 const shownCall = (call: Call, { info: { callId } }: Context): string => {
-  const {
-    input,
-    history,
-    instructions,
-    status,
-    hidden,
-    pinned,
-    options,
-    notes,
-    recalled,
-    toolkit,
-  } = call;
+  const { input, history, instructions, status, options, notes, recalled, toolkit } = call;
   const texts = [input, history, recalled].map((messages) => messages.map(textOf));
-  const data = [
-    ...texts,
-    instructions,
-    status,
-    hidden,
-    pinned,
-    options,
-    notes,
-    toolkit.current.names,
-  ];
+  const data = [...texts, instructions, status, options, notes, toolkit.current.names];
   return JSON.stringify(data).replaceAll(callId, 'call');
 };
 
