@@ -150,16 +150,5 @@ export default tseslint.config(
     ignores: ['packages/cli/**', '**/*.test.ts', '**/*.test-d.ts'],
     rules: { 'no-restricted-syntax': ['error', ...syntax, optionsTakeUndefined] },
   },
-  {
-    // Their names change with the files themselves.
-    files: [
-      'packages/core/src/call/layers/conversation.ts',
-      'packages/core/src/phases/{acting,ask,phase-list,run-tool}.ts',
-      'packages/core/src/run.ts',
-      'packages/core/src/seams/{hooks,steps}.ts',
-      'packages/core/src/step.ts',
-    ],
-    rules: { '@typescript-eslint/no-shadow': 'off' },
-  },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

@@ -288,8 +288,8 @@ interface Outcome {
 /** Runs the `failed$` of the outcome, once. */
 export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): Observable<never> =>
   defer(() => {
-    const end = local(outcome);
-    const { failed$: then } = end;
-    end.failed$ = undefined;
+    const state = local(outcome);
+    const { failed$: then } = state;
+    state.failed$ = undefined;
     return then?.(error) ?? EMPTY;
   });

@@ -140,7 +140,10 @@ export interface Cell<T> {
 }
 
 /** Creates a cell: one value per `call`, or one per `family` (a call and its sub-agents at any depth). */
-export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
+export const cell = <T>(scope: Cell<T>['of'], create: () => T): Cell<T> => ({
+  of: scope,
+  create,
+});
 
 export type Locals = <T>(cell: Cell<T>) => T;
 

@@ -1,7 +1,7 @@
 import { defer, identity, map, type Observable, of } from 'rxjs';
 import { observed } from '../flow/eventual.js';
 import type { Reply } from '../values/reply.js';
-import { defined } from '../values/options.js';
+import { defined } from '../values/json.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
 import { requestOf } from './call-options.js';
 import { limitsOf } from '../flow/deadline.js';

@@ -1,14 +1,13 @@
 import type { SchedulerLike } from 'rxjs';
 import type { Demand } from '../flow/demand.js';
-import { misuse, present } from '../values/errors.js';
-import { isRecord } from '../values/json.js';
+import { misuse } from '../values/errors.js';
+import { defined, isRecord } from '../values/json.js';
 import type { Use } from '../seams/layer.js';
 import type { LimitOptions, Timeouts } from '../flow/deadline.js';
 import type { RequestOptions } from '../models/model.js';
 import {
   checkOptions,
   type Complete,
-  defined,
   having,
   isDelay,
   isModel,
@@ -196,7 +195,7 @@ export const requestOf = (
   request: PreparedOptions['request'],
   prompt: { readonly system: string | undefined; readonly fixedSystem: number | undefined },
   outputSchema: JsonSchema | undefined,
-): RequestOptions => present({ ...prompt, ...request, outputSchema });
+): RequestOptions => defined({ ...prompt, ...request, outputSchema });
 
 export const plainOptionsIn = (options: object): CallOptions =>
   picked(options, { request: 0, limits: 0, metadata: 0 });

@@ -1,7 +1,8 @@
 import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import { EMPTY, identity, Observable } from 'rxjs';
 import { MillraceError } from '../values/errors.js';
-import { type Complete, defined } from '../values/options.js';
+import { defined } from '../values/json.js';
+import type { Complete } from '../values/options.js';
 
 export const limitsOf = ({
   timeouts,

@@ -26,12 +26,12 @@ import {
 import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
-import { isRecord } from '../values/json.js';
+import { defined, isRecord } from '../values/json.js';
 import type { Answer, Layer, Context, Use } from '../seams/layer.js';
 import { resuming, trusted } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
-import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
+import { checkOptions, having, isFunction, oneOf, type Rule } from '../values/options.js';
 import { keySeed, toolScopeOf } from '../seams/tool-context.js';
 import { outcome } from '../run.js';
 import { recorded } from '../memories/recorded.js';

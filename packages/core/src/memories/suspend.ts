@@ -17,8 +17,8 @@ import { addUsage, noUsage } from '../values/usage.js';
 import { recorded } from './recorded.js';
 import { assertAllReached, assertCallsAgents } from './changed-agents.js';
 import { MillraceError } from '../values/errors.js';
-import { parsedJson } from '../values/json.js';
-import { checkOptions, defined, type Rule } from '../values/options.js';
+import { defined, parsedJson } from '../values/json.js';
+import { checkOptions, type Rule } from '../values/options.js';
 import type { InputMessage } from '../seams/input.js';
 import {
   freezeMessage,

@@ -15,14 +15,8 @@ import type { MillraceError } from '../values/errors.js';
 import { isMillraceError, misuse, revised, toMillraceError } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from './model.js';
 import type { Rule } from '../values/options.js';
-import {
-  checkOptions,
-  type Complete,
-  defined,
-  isDelay,
-  isFlag,
-  wholeNumber,
-} from '../values/options.js';
+import { defined } from '../values/json.js';
+import { checkOptions, type Complete, isDelay, isFlag, wholeNumber } from '../values/options.js';
 import { dropWarning, supportedOptions } from './request-options.js';
 import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
 import { ready } from './answer-tool.js';

@@ -1,7 +1,7 @@
 import { exactJson, hasInexact, toExactJson } from '../values/exact-json.js';
-import { isRecord, isTooDeep, mayRepeatKeys } from '../values/json.js';
+import { defined, isRecord, isTooDeep, mayRepeatKeys } from '../values/json.js';
 import type { Suspends, ToolCallBlock, VendorData } from '../values/message.js';
-import { defined } from '../values/options.js';
+
 import type { ModelChunk } from './model.js';
 
 export interface ToolPart {

@@ -198,7 +198,7 @@ export const suspensionsOf = ({
     : [];
 
 /** Stored data may lack it, or have another value: then it is for the program. */
-const sourceOf = (from: unknown): ResultSource => (from === 'client' ? from : 'program');
+const sourceOf = (source: unknown): ResultSource => (source === 'client' ? source : 'program');
 
 const useOf = (
   { toolCall, result, failed, executed, extras }: ToolCallResult,

@@ -109,7 +109,7 @@ export const modelStep = (
   const known = context.local(toolCallIds);
   let builder: MessageBuilder | undefined;
   let earlier = noUsage;
-  const begun = (attempt: number): MessageBuilder => {
+  const builderOf = (attempt: number): MessageBuilder => {
     // A layer asks again: the message of its first attempt is discarded, and its usage counts.
     if (builder !== undefined) {
       discard(context, iteration, builder.message(), 'asked again');
@@ -139,7 +139,7 @@ export const modelStep = (
   });
   return {
     work: (attempt) => {
-      const own = begun(attempt);
+      const own = builderOf(attempt);
       let { name: model } = call.model;
       const answering = (name: string): void => {
         model = name;
@@ -171,7 +171,7 @@ export const modelStep = (
             ),
       );
     },
-    cut: ({ message }) => cutShort('interrupted', builder ?? begun(1), message),
+    cut: ({ message }) => cutShort('interrupted', builder ?? builderOf(1), message),
   };
 };
 

@@ -15,7 +15,7 @@ import type {
 import { frozen, separatorOf } from '../values/message.js';
 import type { Malformed, ModelChunk } from '../models/model.js';
 import { type MillraceError, misuse } from '../values/errors.js';
-import { defined } from '../values/options.js';
+import { defined } from '../values/json.js';
 import { hasEnded, type Run } from '../run.js';
 import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
 import { createToolParts, toToolCall, written } from '../models/tool-parts.js';

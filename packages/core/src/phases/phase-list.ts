@@ -49,7 +49,7 @@ const edit = (
   turn: (phases) => {
     const at = phases.indexOf(place);
     if (at !== -1) return change(phases, at);
-    const names = phases.map((phase) => phase.name || 'one without a name').join(', ');
+    const names = phases.map((it) => it.name || 'one without a name').join(', ');
     throw misuse(`${name}(): the list has no such phase. It has: ${names}.`);
   },
 });

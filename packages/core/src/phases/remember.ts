@@ -4,7 +4,7 @@ import type { ReportedPayload } from '../events.js';
 import { freezeMessage, type Message } from '../values/message.js';
 import type { Hooks } from '../seams/hooks.js';
 import { appended$, type Memory, type MemoryChange, noMemory } from '../values/memory.js';
-import { defined } from '../values/options.js';
+import { defined } from '../values/json.js';
 import { assertPaired, type Run } from '../run.js';
 
 /** Stores messages after late results, all or none; reports the changes. Errors if a tool call has no result. */

@@ -145,14 +145,15 @@ const outputOf = (
   onInterceptorError: (error: unknown) => never,
 ): Eventual<ToolOutput> => {
   const { hooks, scheduler } = context;
-  const { name, retry } = tool;
-  const attempt = (): Eventual<ToolEmission> => {
+  const { name, retry: policy } = tool;
+  const runOnce = (): Eventual<ToolEmission> => {
     // It may have been removed between two attempts.
     if (toolkit.current.find(name) === undefined) return { type: 'output', output: gone(name) };
-    const given = retry === undefined ? value : copied(value);
+    const given = policy === undefined ? value : copied(value);
     return startTool(lent, () => tool.run$(given, lent));
   };
-  const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
+  const progressOf = (progress: unknown) =>
+    ({ type: 'actingChunk', toolCall, value: progress }) as const;
   const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {
     if (emission.type === 'output') {
       const lost = lostIn(emission.output);
@@ -165,13 +166,13 @@ const outputOf = (
     hooks.report(iteration, progressOf(emission.value));
     return last;
   };
-  const emitted = retry === undefined ? attempt() : observed(attempt);
+  const emitted = policy === undefined ? runOnce() : observed(runOnce);
   if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
   return emitted.pipe(
     contained(),
-    retry === undefined
+    policy === undefined
       ? identity
-      : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
+      : retryTransient(policy, scheduler, (error, attempt, attempts, ms) => {
           const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
           hooks.report(iteration, { type: 'warning', message });
         }),

@@ -8,7 +8,7 @@ import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
-import { defined } from '../values/options.js';
+import { defined } from '../values/json.js';
 import type { BeforeModel, ChunkOf, ModifiablePayload, ReportedPayload } from '../events.js';
 import { type Finish, textOf } from '../values/message.js';
 import type { ModelContext } from '../models/model.js';

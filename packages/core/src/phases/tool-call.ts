@@ -12,7 +12,7 @@ import type { Context } from '../seams/layer.js';
 import { withError } from '../events.js';
 import { andThen, type Eventual } from '../flow/eventual.js';
 import { type OpenRun, progress } from '../run.js';
-import { defined } from '../values/options.js';
+import { defined } from '../values/json.js';
 import { createToolRun, earlierToolCalls, type PendingRun, type RunOutcome } from './run-tool.js';
 import { type CostBelow, costOf } from '../seams/spending.js';
 import type { Cut } from '../step.js';

@@ -207,7 +207,7 @@ export const createHooks = ({
         return isLeft() ? EMPTY : next(event);
       }),
     each,
-    intercepts: (type) => stages.some((each) => each.type === type),
+    intercepts: (type) => stages.some((stage) => stage.type === type),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
       const outer = deliverBy;

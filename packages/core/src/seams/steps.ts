@@ -66,7 +66,7 @@ const keepingValue = (
   const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
     // Each layer counts attempts from 1; recorded attempts are added.
     let earlier = 0;
-    let value: { readonly made: T } | undefined;
+    let value: { readonly it: T } | undefined;
     let release = noop;
     const free = (): void => {
       release();
@@ -77,13 +77,13 @@ const keepingValue = (
       value = undefined;
       const ran = work(attempt + earlier);
       earlier += 1;
-      return andThen(ran, (made) => {
-        value = { made };
+      return andThen(ran, (it) => {
+        value = { it };
         if (interruption !== undefined) release = interruption.hold(step.id);
-        return made;
+        return it;
       });
     };
-    const cutLate = cut && ((why: Cut) => (value === undefined ? cut(why) : value.made));
+    const cutLate = cut && ((why: Cut) => (value === undefined ? cut(why) : value.it));
     const performed$ = through(
       stepOf({ ...step, work: keepingWork, ...(cutLate && { cut: cutLate }) }),
     );
@@ -93,11 +93,11 @@ const keepingValue = (
 };
 
 const checkedStep =
-  (name: string, perform: Perform): Perform =>
+  (name: string, performed: Perform): Perform =>
   <T>(step: Step<T>) =>
     observed(() =>
       oneValue(
-        perform(step),
+        performed(step),
         () => stepFault(name, step, 'two values'),
         () => {
           if (step.optional === true) return EMPTY;

@@ -3,7 +3,6 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { concat, EMPTY, from, isObservable, map, mergeMap, of, concatMap, defer } from 'rxjs';
 import {
   checkOptions,
-  defined,
   isDelay,
   isFlag,
   isFunction,
@@ -11,7 +10,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../values/options.js';
-import { isRecord } from '../values/json.js';
+import { defined, isRecord } from '../values/json.js';
 import { contained } from '../flow/contained.js';
 import { validatedWithoutNulls$ } from './without-nulls.js';
 import type { Demand } from '../flow/demand.js';

@@ -1,3 +1,4 @@
+import { defined } from './json.js';
 import type { Usage } from './usage.js';
 
 const retryableCodes: readonly string[] = ['rateLimited', 'timeout', 'connection', 'server'];
@@ -73,7 +74,7 @@ export class MillraceError extends Error {
 
   constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
     const { cause, retryable, userMessage } = options;
-    super(message, present({ cause }));
+    super(message, defined({ cause }));
     this.code = code;
     this.retryable = retryable ?? retryableCodes.includes(code);
     this.userMessage = userMessage ?? userMessageFor(code);
@@ -81,15 +82,9 @@ export class MillraceError extends Error {
   }
 }
 
-/** Drops fields that are `undefined`. */
-export const present = (details: object): object =>
-  Object.values(details).includes(undefined)
-    ? Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined))
-    : { ...details };
-
 const detailsOf = (options: MillraceErrorOptions): object => {
   const { partial, usage, retryAfterMs, status, requestId, over } = options;
-  return present({ partial, usage, retryAfterMs, status, requestId, over });
+  return defined({ partial, usage, retryAfterMs, status, requestId, over });
 };
 
 export const revised = (
@@ -98,7 +93,7 @@ export const revised = (
 ): MillraceError => {
   const { code, cause, retryable, userMessage } = error;
   const known = { cause, retryable, userMessage, ...detailsOf(error) };
-  return new MillraceError(code, message, { ...known, ...present(more) });
+  return new MillraceError(code, message, { ...known, ...defined(more) });
 };
 
 /** Whether a value is a `MillraceError`, including one of another copy of this package. */

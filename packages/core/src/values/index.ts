@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
+export { canonicalJson, defined, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   chained,
@@ -19,7 +19,6 @@ export { checkFormat } from './stored-format.js';
 export {
   checkOptions,
   type Complete,
-  defined,
   having,
   isDelay,
   isFlag,

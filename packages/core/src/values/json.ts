@@ -4,6 +4,17 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** Drops fields that are `undefined`: such an option counts as not set. */
+export const defined = <T extends object>(given: T | undefined): Defined<T> =>
+  given !== undefined && Object.values(given).includes(undefined)
+    ? withoutUndefined(given)
+    : { ...given };
+
+const withoutUndefined = (given: object): object =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
 /** Whether a value is an object, and neither an array nor null. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

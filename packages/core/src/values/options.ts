@@ -1,4 +1,4 @@
-import { misuse, present } from './errors.js';
+import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 
 /** The allowed values of an option: a test, and a description for the error message. */
@@ -55,11 +55,6 @@ const isNear = (a: string, b: string, left = Math.min(2, b.length - 3)): boolean
     [shortA, shortB],
   ].some(([one = '', other = '']) => isNear(one, other, left - 1));
 };
-
-/** Drops options that are `undefined`: they count as not set. */
-export const defined = <T extends object>(given: T | undefined): Defined<T> => present(given ?? {});
-
-type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
 /** Options with their defaults filled in: none is missing or `undefined`. */
 export type Complete<T> = { readonly [Key in keyof T]-?: Exclude<T[Key], undefined> };

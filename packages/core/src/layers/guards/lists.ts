@@ -4,7 +4,8 @@ import type { InputMessage } from '../../seams/input.js';
 import type { Interceptor } from '../../seams/interceptor.js';
 import type { Patterns } from '../interceptors/patterns.js';
 import type { Block, MediaSource } from '../../values/message.js';
-import { checkOptions, defined, type Rule, wholeNumber } from '../../values/options.js';
+import { defined } from '../../values/json.js';
+import { checkOptions, type Rule, wholeNumber } from '../../values/options.js';
 import { guardInput, type InputGuardOptions, inputGuardRules, readingsOf } from './guard-input.js';
 
 /**

@@ -2,10 +2,10 @@ import type { CallInfo } from '../../values/reply.js';
 import { messageOf, misuse } from '../../values/errors.js';
 import type { AgentEvent, EventOf, EventType } from '../../events.js';
 import { watch, type Interceptor } from '../../seams/interceptor.js';
-import { isRecord } from '../../values/json.js';
+import { defined, isRecord } from '../../values/json.js';
 import { isError } from '../../values/plain-json.js';
 import { textOf, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
-import { checkOptions, defined, isFlag, isFunction, isText } from '../../values/options.js';
+import { checkOptions, isFlag, isFunction, isText } from '../../values/options.js';
 import { isUsage } from '../../values/shape.js';
 
 /** Receives log entries: a pino logger, `console`, or anything that takes fields and a message. */

@@ -2,9 +2,9 @@ import type { AgentOptions } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
 import { appended$ } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
+import { defined } from '../../values/json.js';
 import {
   checkOptions,
-  defined,
   having,
   isDelay,
   isFlag,

@@ -5,7 +5,8 @@ import { phase } from '../../seams/phase.js';
 import { endInterrupted } from '../../phases/limit.js';
 import type { ModelRequest } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
-import { checkOptions, defined, type Rule } from '../../values/options.js';
+import { defined } from '../../values/json.js';
+import { checkOptions, type Rule } from '../../values/options.js';
 import { withoutTools } from '../../models/request-options.js';
 import { messagesOf, note, type OpenRun, type Run, runKey, spend } from '../../run.js';
 import {

@@ -3,10 +3,10 @@ import { catchError, concatMap, defaultIfEmpty, defer, from, map, of, take } fro
 import { type Call, isOpen, questionOf, type Finding } from '../../seams/call.js';
 import { contained } from '../../flow/contained.js';
 import { messageOf, misuse } from '../../values/errors.js';
-import { isRecord } from '../../values/json.js';
+import { defined, isRecord } from '../../values/json.js';
 import type { Layer } from '../../seams/layer.js';
 import type { Rule } from '../../values/options.js';
-import { checkOptions, defined, isFunction, oneOf, wholeNumber } from '../../values/options.js';
+import { checkOptions, isFunction, oneOf, wholeNumber } from '../../values/options.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../../values/shape.js';
 import { cell } from '../../step.js';
 import {

@@ -25,16 +25,9 @@ import { createDraining, type Drainable, type RunningCalls } from '../../journal
 import type { AnyRun } from '../../values/reply.js';
 import type { Journal } from '../../journal/journal.js';
 import { isStoreOfCalls } from '../../journal/call-store-driver.js';
-import { isRecord } from '../../values/json.js';
+import { defined, isRecord } from '../../values/json.js';
 import type { Rule } from '../../values/options.js';
-import {
-  checkOptions,
-  defined,
-  having,
-  isFunction,
-  isScheduler,
-  numberFrom,
-} from '../../values/options.js';
+import { checkOptions, having, isFunction, isScheduler, numberFrom } from '../../values/options.js';
 import { kept$, type Memory } from '../../values/memory.js';
 import { liveToolkit } from '../../tools/toolkit.js';
 import { wholeOf } from '../../memories/window-memory.js';

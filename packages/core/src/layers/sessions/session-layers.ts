@@ -41,7 +41,8 @@ import { watchingSpending } from '../../seams/spending.js';
 import { recorded } from '../../memories/recorded.js';
 import { cell, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
-import { defined, having } from '../../values/options.js';
+import { defined } from '../../values/json.js';
+import { having } from '../../values/options.js';
 import { createToolkit } from '../../tools/toolkit.js';
 import {
   type Admission,

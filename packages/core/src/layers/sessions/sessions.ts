@@ -25,10 +25,10 @@ import type { Layer, Use } from '../../seams/layer.js';
 import { readUse } from '../../seams/read-use.js';
 import type { Memory } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
+import { defined } from '../../values/json.js';
 import {
   type Rule,
   checkOptions,
-  defined,
   having,
   isFunction,
   isText,

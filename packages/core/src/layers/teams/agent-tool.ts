@@ -5,12 +5,11 @@ import type { EndReason, Reply } from '../../values/reply.js';
 import type { OutputOf } from '../../call/callable.js';
 import { misuse } from '../../values/errors.js';
 import type { Input } from '../../seams/input.js';
-import { isRecord } from '../../values/json.js';
+import { defined, isRecord } from '../../values/json.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import { type ContentBlock, isContentBlock, textBlock, textOf } from '../../values/message.js';
 import {
   checkOptions,
-  defined,
   isDelay,
   isFlag,
   isFunction,

@@ -1,8 +1,8 @@
-import { isRecord, parsedJson } from '../../values/json.js';
+import { defined, isRecord, parsedJson } from '../../values/json.js';
 import type { ToolResultBlock } from '../../values/message.js';
 import type { ToolChoice, ToolDeclaration } from '../../models/model.js';
 import type { Rule } from '../../values/options.js';
-import { checkOptions, defined, isFlag, isFunction, isObject } from '../../values/options.js';
+import { checkOptions, isFlag, isFunction, isObject } from '../../values/options.js';
 import { responseFormat, section } from '../../models/prompt.js';
 import type { JsonSchema } from '../../values/schema.js';
 import type { Label } from './scanner.js';

@@ -3,9 +3,9 @@ import { MillraceError, misuse } from '../../values/errors.js';
 import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
 import { around } from '../../models/timeouts.js';
+import { defined } from '../../values/json.js';
 import {
   checkOptions,
-  defined,
   isObject,
   numberFrom,
   oneOf,

@@ -4,9 +4,8 @@ import {
   messageOf,
   MillraceError,
   misuse,
-  present,
 } from '../../values/errors.js';
-import { isRecord, isTooDeep, parsedJson } from '../../values/json.js';
+import { defined, isRecord, isTooDeep, parsedJson } from '../../values/json.js';
 import { areBlocks } from '../../values/message.js';
 import type { ModelChunk, ModelReport, ModelRequest } from '../../models/model.js';
 import { isSilence, silences } from '../../models/timeouts.js';
@@ -70,7 +69,7 @@ const storedError = (error: unknown): object => {
   const { code, message, retryable, userMessage } = error;
   const { partial, usage, retryAfterMs, status, requestId, over } = error;
   const usual = new MillraceError(code, message);
-  return present({
+  return defined({
     code,
     message,
     retryable: retryable === usual.retryable ? undefined : retryable,
