@@ -16,7 +16,7 @@ import type { LimitOptions } from './flow/deadline.js';
 import type { Model } from './models/model.js';
 import { defined } from './values/json.js';
 import { isText, listOf, type Rule } from './values/options.js';
-import { nativePhases } from './phases/phase-list.js';
+import { nativePhases } from './loop.js';
 import type { CallDefaults } from './seams/preparation.js';
 import { type CallSetup, compose, type Composition } from './call/create-call.js';
 import { call$ } from './call/run-call.js';

@@ -4,19 +4,35 @@ import type { LoopCall } from './seams/call.js';
 import type { Context, PhaseFactory } from './seams/layer.js';
 import { deadline } from './flow/deadline.js';
 import { MillraceError } from './values/errors.js';
+import { acting } from './phases/acting.js';
+import { checkInterrupt, limit, storeMemory } from './phases/limit.js';
 import { checkedPhase } from './phases/phase-list.js';
+import { reasoning } from './phases/reasoning.js';
 import { runPhase } from './seams/phase.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
 import { cell } from './step.js';
 
+/** The phases of a turn, in order. Layers edit the list (`insertBefore(reasoning, myPhase)`). */
+export const nativePhases: readonly PhaseFactory[] = Object.freeze([
+  checkInterrupt,
+  reasoning,
+  acting,
+  checkInterrupt,
+  storeMemory,
+  limit,
+]);
+
+/** Runs turns until a phase has ended the run. Emits the ended run. */
 export const loop = (
   context: Context,
   call: LoopCall,
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
   const latest = context.local(progress);
-  const phases = turn.map((create) => checkedPhase(create, context, call));
+  const phases = turn.map((create) =>
+    (nativePhases.includes(create) ? create : checkedPhase(create))(context, call),
+  );
   const { iterationMs } = call.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.

@@ -9,12 +9,11 @@ import { endInterrupted, endStopped, assistantMessage } from '../phases/limit.js
 import { MillraceError, misuse } from '../values/errors.js';
 import type { Answer, Context, PhaseFactory } from '../seams/layer.js';
 import { turnThrough } from '../seams/through.js';
-import { loop } from '../loop.js';
+import { loop, nativePhases } from '../loop.js';
 import { toolCallIds } from '../phases/ask.js';
 import type { ContentBlock, Message } from '../values/message.js';
 import { answerTextOf, toolCallsOf } from '../values/message.js';
 import { inTime } from '../models/timeouts.js';
-import { nativePhases } from '../phases/phase-list.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import { answerForm, type Call, type LoopCall, loopToolkit } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';

@@ -33,7 +33,7 @@ import {
   withoutPhase,
 } from './index.js';
 import type { PhaseEdit } from './phase-list.js';
-import { nativePhases } from './phase-list.js';
+import { nativePhases } from '../loop.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { sessions } from '../layers/sessions/index.js';

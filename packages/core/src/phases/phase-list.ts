@@ -1,25 +1,11 @@
 import { defer, map, of, take, toArray } from 'rxjs';
 import { contained, failAs } from '../flow/contained.js';
-import type { LoopCall } from '../seams/call.js';
-import type { Context, Phase, PhaseFactory, Layer } from '../seams/layer.js';
+import type { Phase, PhaseFactory, Layer } from '../seams/layer.js';
 import { phase, phaseOfAny, seesEnded } from '../seams/phase.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import { acting } from './acting.js';
-import { checkInterrupt, limit, storeMemory } from './limit.js';
-import { reasoning } from './reasoning.js';
 import { type Run, unanswered } from '../run.js';
 import { unpaired } from '../values/pairing.js';
-
-/** The default phases of a turn, in order. */
-export const nativePhases: readonly PhaseFactory[] = Object.freeze([
-  checkInterrupt,
-  reasoning,
-  acting,
-  checkInterrupt,
-  storeMemory,
-  limit,
-]);
 
 /** A layer that edits the phases of a turn. */
 export type PhaseEdit = Layer & Required<Pick<Layer, 'turn'>>;
@@ -54,22 +40,23 @@ const edit = (
   },
 });
 
-/** Creates a phase; checks that one from outside the kernel emits one run. */
-export const checkedPhase = (create: PhaseFactory, context: Context, call: LoopCall): Phase => {
-  if (nativePhases.includes(create)) return create(context, call);
-  const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
-  let work: Phase | undefined;
-  const each = seesEnded(create) ? phaseOfAny : phase;
-  return each((run) =>
-    defer(() => of<Run>(run).pipe((work ??= create(context, call)))).pipe(
-      contained(),
-      take(2),
-      toArray(),
-      map((made) => onlyOne(made, name)),
-      failAs('unknown', `In ${name}`),
-    ),
-  );
-};
+/** Creates a phase from outside the kernel, and checks that it emits one run. */
+export const checkedPhase =
+  (create: PhaseFactory): PhaseFactory =>
+  (context, call) => {
+    const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
+    let work: Phase | undefined;
+    const each = seesEnded(create) ? phaseOfAny : phase;
+    return each((run) =>
+      defer(() => of<Run>(run).pipe((work ??= create(context, call)))).pipe(
+        contained(),
+        take(2),
+        toArray(),
+        map((made) => onlyOne(made, name)),
+        failAs('unknown', `In ${name}`),
+      ),
+    );
+  };
 
 const onlyOne = (made: readonly unknown[], name: string): Run => {
   const [run, ...more] = made;
