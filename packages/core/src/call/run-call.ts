@@ -46,22 +46,22 @@ const startCall$ = <Seen>(
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  let nothing: MillraceError | undefined;
+  let neverSubscribed: MillraceError | undefined;
   const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
     return observedCall$(setup.options, call, replied$, view);
   };
   if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
-  const begun$ = defer(() => {
+  const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
     return run$(replyThroughLayers$(setup, call));
   });
-  return defer(() => recordThrough(context.layers, context, begun$)).pipe(
-    throwIfEmpty(() => (nothing = recordFault())),
+  return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
+    throwIfEmpty(() => (neverSubscribed = recordFault())),
     // Observers of the agent also see calls that could not start.
     catchError((cause: unknown) => {
       // A sub-agent that waits emits no reply.
-      if (hasBegun && cause === nothing) return EMPTY;
+      if (hasBegun && cause === neverSubscribed) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       return run$(throwError(() => error));

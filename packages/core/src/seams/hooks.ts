@@ -44,7 +44,7 @@ export interface Hooks {
   /** Delivers an event without interceptors. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
   /** The interceptors of the call, and of the parents that it speaks for. */
-  readonly voice: readonly Hook[];
+  readonly speakerInterceptors: readonly Hook[];
   iteration(): number;
   /** Adds an attendant, before the first event. */
   attend(attendant: Attendant): void;
@@ -199,7 +199,7 @@ export const createHooks = ({
       }));
   return {
     report,
-    voice: speakerInterceptors,
+    speakerInterceptors,
     intercept,
     emit: (iteration, payload, next) =>
       intercept(iteration, payload, (event) => {

@@ -155,7 +155,7 @@ export const preparedInput$ = (
   const iteration = hooks.iteration();
   const read = (value: Preparation): readonly UserMessage[] =>
     readLateInput(value.input, info, place);
-  const stages = stagesOf(hooks.voice, context, iteration, read);
+  const stages = stagesOf(hooks.speakerInterceptors, context, iteration, read);
   if (stages.length === 0) return of(readLateInput(messages, info, place));
   const given = preparationOf(call, call.toolkit.current.entries, info, messages);
   return toObservable(passThrough(given, stages)).pipe(
