@@ -62,14 +62,14 @@ export const createAgent = <
 >(
   options: AgentOptions<Output, Tools>,
 ): Agent<OutputOf<Output, undefined>, RunsOf<Tools>> => {
-  return typed('createAgent()', () => {
+  return asConfigError('createAgent()', () => {
     checkPlaced('createAgent()', options, agentRules, ['model']);
     return defineAgent('createAgent()', options);
   });
 };
 
 /** Options are foreign objects: their getters and the `turn` of a layer may throw anything. */
-const typed = <T>(owner: string, make: () => T): T => {
+const asConfigError = <T>(owner: string, make: () => T): T => {
   try {
     return make();
   } catch (cause) {
@@ -120,7 +120,7 @@ export const defineAgent = <
       listener: hot,
       input,
     };
-    // Changes of tools stay within the call.
+    // A cell for each subscription: changes of tools stay within the call.
     return observed(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
   const agentWith = <Out>(layers: readonly Layer[]): Agent<Out, Run> => {
@@ -131,7 +131,8 @@ export const defineAgent = <
       tools,
       limits: settings.limits,
       events$: hot.events$,
-      with: (...more) => agentWith([...layers, ...typed('with()', () => readUse('with()', more))]),
+      with: (...more) =>
+        agentWith([...layers, ...asConfigError('with()', () => readUse('with()', more))]),
     };
   };
   return agentWith(use);
@@ -206,7 +207,8 @@ const layersIn = (
   options: Pick<AnyAgentOptions<InputSchema | undefined>, 'use'>,
 ): readonly Layer[] => {
   const use = readUse(owner, options.use);
-  if (!areFunctions(typed(owner, () => turnThrough(use, nativePhases)))) throw noPhases(owner);
+  if (!areFunctions(asConfigError(owner, () => turnThrough(use, nativePhases))))
+    throw noPhases(owner);
   return use;
 };
 

@@ -36,16 +36,17 @@ export const loop = (
   const { iterationMs } = call.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
-  const inTurn = subscribeOnTrampoline<Run>(context.local(turns));
+  const onTrampoline = subscribeOnTrampoline<Run>(context.local(turns));
   const runTurn = phases.reduceRight<(run: Run) => Eventual<Run>>(
     (next, phase) => (run) => andThen(runPhase(phase, run), next),
     (run) => run,
   );
   return pipe(
     expand((run: Run, count) => {
+      // `count` turns have run, and each must have asked the model.
       if (run.iteration < count && !hasEnded(run)) throw stuck();
       latest.run = run;
-      return hasEnded(run) ? EMPTY : observed(() => runTurn(run)).pipe(inTime, inTurn);
+      return hasEnded(run) ? EMPTY : observed(() => runTurn(run)).pipe(inTime, onTrampoline);
     }),
     filter(hasEnded),
   );

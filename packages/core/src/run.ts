@@ -262,7 +262,7 @@ export const assertPaired = (messages: readonly Message[]): void => {
   );
 };
 
-/** The progress of a call's loop, for handling its failure. */
+/** The progress of a call's loop, for handling its failure. Set by the loop and `acting`; read by `answerWith`, and by the conversation if the call fails. */
 export const progress = cell('call', (): Progress => ({}));
 
 interface Progress {
@@ -276,7 +276,7 @@ interface Progress {
 export const outcome = cell('call', (): Outcome => ({}));
 
 interface Outcome {
-  /** Runs if the call fails, for example to store its messages. Never errors. */
+  /** Runs if the call fails: the layer `conversation` stores what the turns have not stored yet. Never errors. */
   failed$?: ((error: unknown) => Observable<never>) | undefined;
   /** The input, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;

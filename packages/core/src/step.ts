@@ -68,7 +68,10 @@ import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
  * ```
  */
 export interface Step<T> {
-  /** `model`, `intent` (whether and how a tool runs) and `tool` in the loop. Layers add kinds of their own. */
+  /**
+   * `model`, `intent` (whether and how a tool runs) and `tool` in the loop. A `wait` is not recorded, its `id` may repeat, and an interrupt
+   * ends it also while recorded steps are replayed. Layers add kinds of their own.
+   */
   readonly kind: 'model' | 'intent' | 'tool' | (string & {});
   /** The position in the call, unique, and the same when the call is replayed: `3`, `3/0`, `3/0/intent`, `open`. */
   readonly id: string;
@@ -97,7 +100,7 @@ export interface Cut {
   readonly message?: string;
 }
 
-/** Performs a step, the only way to ask the outside world. Emits exactly one value; optional steps may be empty. */
+/** Performs a step, the only way to ask the outside world. Emits exactly one value; optional steps may be empty, and nothing is emitted once the observer of the call has left. */
 export type Perform = <T>(step: Step<T>) => Observable<T>;
 
 /** The value of a `tool` step, as far as layers may read it. */

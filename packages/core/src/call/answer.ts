@@ -38,7 +38,7 @@ export const runLoop =
       );
     });
 
-/** A phase before the first turn. */
+/** A phase before the first turn, if a layer sets one: it continues the suspended tools of sub-agents. */
 export const firstPhase = cell('call', (): { create?: PhaseFactory } => ({}));
 
 /**

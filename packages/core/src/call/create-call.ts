@@ -46,6 +46,7 @@ export interface CallSetup {
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
   readonly options: CallOptions;
+  /** As the caller passed them, for the record of the call. */
   readonly given: CallOptions;
 }
 
@@ -58,7 +59,7 @@ export const compose = (use: readonly Layer[], inherited: readonly Layer[] = [])
   return { use, layers: layersOf([...native, ...use], inherited), interceptors };
 };
 
-export interface StartedCall extends CallScope {
+export interface CreatedCall extends CallScope {
   readonly events$: Subject<AgentEvent>;
   /** Emits the reply after the last event, or errors. */
   readonly reply$: AsyncSubject<Reply>;
@@ -70,12 +71,14 @@ export interface StartedCall extends CallScope {
  * Creates the state of one call: its context, and what the calls below need of it. Once its subscription has ended, it performs no further
  * step, and continues after no further event.
  */
-export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>): StartedCall => {
+export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>): CreatedCall => {
   const { options, listener, given } = setup;
   const { parent, limits } = options;
+  // The parent is the context of a tool: `above` is its tool call, `scope` the call of that tool, `caller` its context.
   const above = parent === undefined ? undefined : toolScopeOf(parent);
   const { scope } = above ?? {};
   const caller = scope?.context;
+  // Whether its text is shown as that of the parent.
   const speaks =
     above?.speaks === true && (caller?.info.parentId === undefined || caller.info.speaks === true);
   const { use, layers, interceptors } =
@@ -106,7 +109,8 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
   const ids = new Set<string>();
   const heard = { listeners, speakerInterceptors, deliver };
   const performStep: PerformStep = (step) => {
-    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+    if (step.kind !== 'wait' && ids.has(step.id)) throw repeated(step.id);
+    ids.add(step.id);
     return owner.closed ? EMPTY : (through ??= performing(context, setup.model, above))(step);
   };
   const context: Context = {
@@ -121,7 +125,7 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };
-  const started: StartedCall = {
+  const started: CreatedCall = {
     ...{ ...heard, context, labels, above, cells, waiters: [...waitersFor(parent), call] },
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };

@@ -28,43 +28,47 @@ import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
 import { contextValues } from '../tools/context-key.js';
 import { failed$, outcome } from '../run.js';
-import { callOf, type CallSetup, createCall, type StartedCall } from './create-call.js';
+import { callOf, type CallSetup, createCall, type CreatedCall } from './create-call.js';
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   new Observable((subscriber) => {
     const call = createCall(setup, subscriber);
-    // The parent was interrupted, so no new call starts.
+    // The parent was interrupted: its steps have stopped waiting, so the call neither starts nor emits.
     const isOver = call.above?.isOver() === true;
     return isOver ? undefined : startCall$(setup, call, view).subscribe(subscriber);
   });
 
+/**
+ * Makes the call within the `record` of its layers, if one has it. A `record` that errors before it subscribes fails the call, and
+ * observers see that. One that subscribes twice, or completes without subscribing, is at fault.
+ */
 const startCall$ = <Seen>(
   setup: CallSetup,
-  call: StartedCall,
+  call: CreatedCall,
   view: View<Seen>,
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  let neverSubscribed: MillraceError | undefined;
-  const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
+  let emittedNothing: MillraceError | undefined;
+  const begin$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
-    return observedCall$(setup.options, call, replied$, view);
+    return deliveredCall$(setup.options, call, replied$, view);
   };
-  if (!context.layers.some(({ record }) => record)) return run$(replyThroughLayers$(setup, call));
+  if (!context.layers.some(({ record }) => record)) return begin$(replyThroughLayers$(setup, call));
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
-    return run$(replyThroughLayers$(setup, call));
+    return begin$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => (neverSubscribed = recordFault())),
+    throwIfEmpty(() => (emittedNothing = recordFault())),
     // Observers of the agent also see calls that could not start.
     catchError((cause: unknown) => {
       // A sub-agent that waits emits no reply.
-      if (hasBegun && cause === neverSubscribed) return EMPTY;
+      if (hasBegun && cause === emittedNothing) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
-      return run$(throwError(() => error));
+      return begin$(throwError(() => error));
     }),
     finalize(() => {
       if (!hasBegun) afterwards.forEach((work) => work());
@@ -75,9 +79,9 @@ const startCall$ = <Seen>(
 const recordFault = (): MillraceError =>
   new MillraceError('invalidState', "A layer's 'record' must subscribe once.");
 
-const observedCall$ = <Seen>(
+const deliveredCall$ = <Seen>(
   options: CallOptions,
-  { context, above, deliver, events$, reply$, afterwards }: StartedCall,
+  { context, above, deliver, events$, reply$, afterwards }: CreatedCall,
   replied$: Observable<Reply>,
   view: View<Seen>,
 ): Observable<Seen> => {
@@ -110,11 +114,11 @@ const observedCall$ = <Seen>(
     descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
     abortWhen(options, context),
-    // An outer layer may have answered it before it began.
+    // A layer outside of `preCallLayer` may have answered: `preCall` comes first even so.
     concatMap((answered) =>
       afterPreCall$(context, () => {
         const reply = frozen(withText(answered));
-        // First: within the last event, the caller may leave.
+        // Before the last event: an observer of it may leave, and the reply must be there.
         reply$.next(reply);
         complete(reply, context);
         end();
@@ -125,6 +129,7 @@ const observedCall$ = <Seen>(
     catchError((cause: unknown) =>
       defer(() => {
         const error = toMillraceError(cause);
+        // It also fails the tool that makes this call: its result must not be recorded.
         if (isFatal(error) && above) above.below.halt ??= error;
         return concat(
           failed$(context, error),
@@ -149,7 +154,7 @@ const observedCall$ = <Seen>(
 
 const replyThroughLayers$ = (
   setup: CallSetup,
-  { context, above }: StartedCall,
+  { context, above }: CreatedCall,
 ): Observable<Reply> =>
   observed(() => {
     const { info: call, layers, local, scheduler } = context;
@@ -166,7 +171,7 @@ const replyThroughLayers$ = (
     return answer(callOf(setup, asked, values, scheduler.now()));
   });
 
-/** Emits the last event. */
+/** Emits the last event. If a layer replaced the answer of the loop, observers are told to discard that. */
 const complete = (reply: Reply, { hooks, local }: Context): void => {
   const { run } = local(outcome);
   if (run !== undefined && reply.id !== run.answer.id) {

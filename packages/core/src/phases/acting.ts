@@ -55,14 +55,14 @@ export const acting = (context: Context, call: LoopCall): Phase =>
       const warning = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
-    const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
+    const reusing = uses.filter(({ sameAs }) => sameAs !== undefined);
     const batches = allOf(batchesOf(uses), (batch) =>
       allOf(batch, (plan) => callTool(context, call, run, plan), parallel),
     );
     const all = andThen(batches, (made) => {
       const results = made.flat();
-      const again = allOf(repeats, (plan) =>
-        callTool(context, call, run, plan, resultOf(plan.sameAs, run, results)),
+      const again = allOf(reusing, (plan) =>
+        callTool(context, call, run, plan, reusedResult(plan.sameAs, run, results)),
       );
       return andThen(again, (known) => [...results, ...known]);
     });
@@ -127,7 +127,7 @@ const batchesOf = (uses: readonly PlannedCall[]): readonly (readonly PlannedCall
   return batches;
 };
 
-const resultOf = (
+const reusedResult = (
   toolCallId: string | undefined,
   { messages }: OpenRun,
   results: readonly ToolCallResult[],

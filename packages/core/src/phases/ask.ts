@@ -133,24 +133,25 @@ export const modelStep = (
     message: begun.message(),
     usage: addUsage(earlier, begun.usage),
   });
-  const asked = (): Asking => ({
+  const throughLayers = (): Asking => ({
     limits: call.limits,
     model: modelThrough(context, call.model),
   });
   return {
+    // In order: the interceptors before, the stream, the interceptors after. An interrupt waits for the last ones.
     work: (attempt) => {
       const own = builderOf(attempt);
       let { name: model } = call.model;
-      const answering = (name: string): void => {
+      const onModel = (name: string): void => {
         model = name;
       };
-      const answered = (finish: Finish): Eventual<ModelAnswer> =>
+      const afterStream = (finish: Finish): Eventual<ModelAnswer> =>
         holding(context, position, () =>
-          hooks.emit(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
-            event === undefined ? cutShort('vetoed', own) : answeredBy(event),
+          hooks.emit(iteration, stage.after(payloadOf(own, finish), wishOf(own)), (event) =>
+            event === undefined ? cutShort('vetoed', own) : modelAnswer(event),
           ),
         );
-      const answeredBy = (event: After): ModelAnswer => ({
+      const modelAnswer = (event: After): ModelAnswer => ({
         status: 'answered',
         message: sameMessage(own.message(), event.message, known),
         finish: event.finish,
@@ -166,8 +167,16 @@ export const modelStep = (
         event === undefined
           ? cutShort('vetoed', own)
           : andThen(
-              streamMessage$(context, asked(), { iteration }, stage.chunk, event, own, answering),
-              answered,
+              streamMessage$(
+                context,
+                throughLayers(),
+                { iteration },
+                stage.chunk,
+                event,
+                own,
+                onModel,
+              ),
+              afterStream,
             ),
       );
     },
@@ -178,7 +187,7 @@ export const modelStep = (
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
 
-const answerOf = (builder: MessageBuilder, finish: Finish) => ({
+const payloadOf = (builder: MessageBuilder, finish: Finish) => ({
   message: frozen(builder.message()),
   finish,
   usage: builder.usage,

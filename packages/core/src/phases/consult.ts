@@ -32,6 +32,8 @@ export interface Consultation {
   /** The position in the call, such as `3/reflect`. */
   readonly position: string;
   readonly request: ModelRequest;
+  /** The model to ask. Default: that of the call. */
+  readonly model?: Model | undefined;
   /** The message of a `warning` if the request fails; not repeated on replay. Default: no warning. */
   readonly warning?: (why: string) => string;
 }
@@ -53,15 +55,16 @@ export const consult$ = (
   context: Context,
   call: Asking,
   { iteration }: Pick<OpenRun, 'iteration'>,
-  { phase, position, request, warning }: Consultation,
+  { phase, position, request, model, warning }: Consultation,
 ): Observable<Consulted> => {
+  const asked = model === undefined ? call : { ...call, model: ready(model) };
   const { work, cut } = modelStep(
     context,
-    call,
+    asked,
     { iteration },
     stageOf(phase),
     position,
-    supported(request, call),
+    supported(request, asked),
   );
   return context.perform({
     kind: 'model',
@@ -127,7 +130,7 @@ const read = (response: ModelAnswer): Consulted => {
 export const consultInCall$ = (
   context: Context,
   call: Pick<Call, 'model' | 'options'>,
-  { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
+  { model = call.model, ...consultation }: Consultation,
 ): Observable<Consulted> => {
   if (model === undefined) {
     const why = 'An agent made of steps has no model. Pass one.';

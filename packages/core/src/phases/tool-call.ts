@@ -139,17 +139,17 @@ const toolStep = (
   let running: PendingRun | undefined;
   let ran: RunOutcome | undefined;
   let isReported = false;
-  const finished = (given: RunOutcome): Eventual<ToolCallResult> => {
+  const afterRun = (given: RunOutcome): Eventual<ToolCallResult> => {
     ran = given;
     isReported = true;
     const ms = scheduler.now() - startedAt;
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
-    const note = noteOn(context, call, run, plan, failures);
+    const note = warnAndNote(context, call, run, plan, failures);
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
     const outcome = (): Eventual<ToolCallResult> =>
       holding(context, position, () =>
-        finish(context, call, run, given, { index: plan.index, ms }, note),
+        reviewed(context, call, run, given, { index: plan.index, ms }, note),
       );
     return backoff === 0 ? outcome() : andThen(timer(backoff, scheduler), outcome);
   };
@@ -159,14 +159,14 @@ const toolStep = (
       if (ran !== undefined) throw runAgain(position);
       startedAt = scheduler.now();
       running = createToolRun(context, call, run, decision, plan);
-      return andThen(running.work(), finished);
+      return andThen(running.work(), afterRun);
     },
     cut: ({ message = interruptedText }: Cut): Eventual<ToolCallResult> => {
       isReported = true;
       const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
       const ms = scheduler.now() - startedAt;
       // No backoff: the model will not be asked again.
-      return finish(context, call, run, given, { index: plan.index, ms }, '');
+      return reviewed(context, call, run, given, { index: plan.index, ms }, '');
     },
   };
 };
@@ -186,7 +186,7 @@ const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   ...costOf(decision),
 });
 
-const noteOn = (
+const warnAndNote = (
   { hooks }: Context,
   { limits }: LoopCall,
   { iteration }: OpenRun,
@@ -208,7 +208,7 @@ const noteOn = (
   ].join('\n');
 };
 
-const finish = (
+const reviewed = (
   { hooks }: Context,
   { limits }: LoopCall,
   { iteration }: OpenRun,
@@ -263,6 +263,7 @@ const resultOf = (
   ...defined({ details, suspended }),
 });
 
+/** Counts this failure, too, which is not among the uses yet. */
 const failuresInRow = (uses: readonly AskedCall[], name: string): number => {
   const own = uses.filter(({ toolCall }) => toolCall.name === name);
   return own.length - own.findLastIndex(({ failed }) => !failed);

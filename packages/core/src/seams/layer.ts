@@ -106,8 +106,8 @@ export interface Layer {
   readonly record?: (context: Context) => <T>(call$: Observable<T>) => Observable<T>;
   /**
    * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
-   * errors, which fails the call. Emits one reply, which is passed on when the layer completes. If an interrupt comes before the
-   * layer passed the call on, the layer is skipped, unless it waits in a step of its context: then the step is cut, and the layer decides.
+   * errors, which fails the call. Emits one reply, which is passed on when the layer completes. An interrupt cuts the step of its context
+   * in which the layer waits, and the layer decides; no interrupt ends a wait outside a step.
    * To end the call, trigger `context.interruption`, and put `interruptLayer` beside the layer; unsubscribing from `next(call)` reports nothing.
    */
   readonly call?: (context: Context) => (next: Answer) => Answer;
@@ -143,7 +143,8 @@ export type Use<Output extends InputSchema | undefined = InputSchema | undefined
  * One operator of a turn, from run to run, created for each call by a `PhaseFactory`.
  *
  * A phase emits exactly one run for each run: the same, or one that a transition such as `note` or `append` returns. A run never changes,
- * so state for the next turn is a value of the run, under a `runKey`. What a phase asks of the outside world goes through `context.perform`.
+ * so state for the next turn is a value of the run, under a `runKey`. What a phase asks of the outside world goes through `context.perform`;
+ * `consult$` asks a model beside the loop, that of the call or another one.
  *
  * @example
  * ```ts

@@ -26,8 +26,9 @@ export const performThrough = (layers: readonly Layer[], context: Context): Perf
   // Trusted layers need no memory of the value: they neither cut nor repeat a step.
   if (wraps.every(({ isTrusted }) => isTrusted)) return (step) => atOnce(through(stepOf(step)));
   const cutsAt = layers.indexOf(interruptLayer);
-  const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
-  return keepingValue(through, isEdited ? context.interruption : undefined);
+  // Layers within the interrupt may still redact the value: it waits until they have passed the value on.
+  const hasLayersWithin = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
+  return keepingValue(through, hasLayersWithin ? context.interruption : undefined);
 };
 
 /** Performs a step through the layers of its call. Without layers of steps, it is a function call. */
@@ -111,7 +112,8 @@ const stepFault = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string
   new MillraceError('invalidState', `The layer '${name}' emitted ${what} for the step '${id}'.`);
 
 /**
- * On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete.
+ * On an interrupt, unsubscribes from the running step and completes empty, so that `checkedStep` calls its `cut`; each later step is cut
+ * immediately. Steps without `cut`, such as saving, complete.
  * Belongs in the list of each layer that may interrupt: `use: [[interruptLayer, myLayer]]`. A call without it cannot be interrupted, and its steps cost less.
  */
 export const interruptLayer: Layer = {

@@ -11,7 +11,7 @@ import type { Call } from './call.js';
 import type { Answer, Context, Layer, PhaseFactory } from './layer.js';
 import { isLayer } from './read-use.js';
 
-/** The layers of a call, outermost first: its own and inherited ones, without duplicates. */
+/** The layers of a call, outermost first: its own and inherited ones. Of several `single` ones of a name, the inherited one stays, or else the last. */
 export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {
   const all = new Set([...inherited, ...replaced(own)]);
   const above = new Set(inherited);
@@ -91,6 +91,7 @@ const checkedAnswer =
   (call) =>
     observed(() => {
       let hasPassed = false;
+      // An error from further in is not this layer's, and keeps its message.
       let failure: unknown;
       let passed: Reply | undefined;
       const passOn = (edited: Call): Eventual<Reply> => {
