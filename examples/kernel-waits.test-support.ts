@@ -39,6 +39,7 @@ import {
   EMPTY,
   mergeMap,
   NEVER,
+  of,
   share,
   throwError,
 } from 'rxjs';
@@ -250,10 +251,24 @@ const ends: readonly Wait[] = [
     },
   },
   {
-    name: 'interrupt() of a layer that does not pass the call on',
+    name: 'interrupt() of a layer that waits in a step',
     without: ['tool', 'preActing', 'postActing', 'model', 'preReasoning', 'phase'],
     share: (parts) => {
-      const never: Layer = { name: 'never', call: () => () => () => NEVER };
+      const step = {
+        kind: 'wait',
+        id: 'never',
+        input: undefined,
+        run: () => NEVER,
+        cut: () => of(''),
+      };
+      const never: Layer = {
+        name: 'never',
+        call:
+          ({ perform }) =>
+          (next) =>
+          (call) =>
+            perform(step).pipe(concatMap(() => next(call))),
+      };
       const chats = sessions(agentOf(parts, never));
       return (who, options) => {
         gated(0).subscribe(() => chats.open(who).interrupt('Stop.'));

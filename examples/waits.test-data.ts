@@ -33,7 +33,6 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/models/retry.ts': ['retry()', 'fallback()'],
   'core/src/operators/bounded.ts': ['core/src/flow/async-context.test.ts'],
   'core/src/phases/check-tool-call.ts': ['the validation of a tool'],
-  'core/src/seams/through.ts': ['interrupt() of a layer that does not pass the call on'],
   'gateway/src/cache-responses.ts': ['cacheResponses(): a slow store'],
   'gateway/src/single-flight.ts': [
     'cacheResponses(): one request for all',

@@ -3,6 +3,7 @@ export {
   type Check,
   finish,
   journalContract,
+  layerContract,
   lentContext,
   lentToolContext,
   longTermMemoryContract,

@@ -22,7 +22,7 @@ import type { Reply, AnyRun } from '../values/reply.js';
 import type { Infer, InputSchema } from '../values/schema.js';
 import { pullFrom } from '../flow/pull-from.js';
 
-/** What a caller sees of a call: its events, or only its reply. */
+/** The part of a call that its caller sees: its events, or only its reply. */
 export type View<Seen> = (call: {
   readonly events$: Observable<AgentEvent>;
   readonly reply$: Observable<Reply>;

@@ -211,6 +211,20 @@ describe('interrupts and layers', () => {
     expect(log).toEqual(['torn down', 'postActing', 'outer layer']);
   });
 
+  it('Y2: the value of a step is passed on before the step is torn down', async () => {
+    const log: string[] = [];
+    const watching: Layer = {
+      name: 'watching',
+      step: () => (next) => (step) => {
+        log.push(`${step.kind} begins`);
+        return next(step).pipe(finalize(() => log.push(`${step.kind} is over`)));
+      },
+    };
+    const model = scriptedModel([toolCall('echo')], [text('x')]);
+    await createAgent({ model, tools: [echo], use: [watching] }).call('?');
+    expect(log.indexOf('tool begins')).toBeLessThan(log.indexOf('intent is over'));
+  });
+
   it('S1: a layer can interrupt a call that nobody else can', () => {
     marbles(({ expectObservable, scheduler }) => {
       const stopping: Layer = {

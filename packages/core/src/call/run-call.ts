@@ -171,7 +171,7 @@ const replyThroughLayers$ = (
     return answer(callOf(setup, asked, values, scheduler.now()));
   });
 
-/** Emits the last event. If a layer replaced the answer of the loop, observers are told to discard that. */
+/** Emits the last event. If a layer replaced the answer of the loop, that is discarded. */
 const complete = (reply: Reply, { hooks, local }: Context): void => {
   const { run } = local(outcome);
   if (run !== undefined && reply.id !== run.answer.id) {

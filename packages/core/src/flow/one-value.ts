@@ -1,9 +1,9 @@
 import { concatMap, isObservable, type Observable, of, take, toArray } from 'rxjs';
 import type { MillraceError } from '../values/errors.js';
-import { contained } from './contained.js';
+import { restoreAsyncContext } from './async-context.js';
 import { atOnce, type Eventual } from './eventual.js';
 
-/** The one value of a foreign source, when it completes; without one, what `none` returns. A second value is an error. */
+/** The one value of a source, when it completes and before it is torn down; without one, what `none` returns. A second value is an error. */
 export const oneValue = <T>(
   given: Eventual<T>,
   several: () => MillraceError,
@@ -12,7 +12,7 @@ export const oneValue = <T>(
   const value = atOnce(given);
   if (!isObservable(value)) return value;
   return value.pipe(
-    contained(),
+    restoreAsyncContext(),
     take(2),
     toArray(),
     concatMap((values) => {

@@ -38,7 +38,7 @@ export const reasoning = (context: Context, call: LoopCall): Phase =>
     const asked = askModel(context, call, run, stage, String(run.iteration), request);
     return andThen(asked, (response) => {
       const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
-      // Observers are told to discard a message that is not the answer.
+      // A message that is not the answer is discarded for observers.
       const after = discardUnlessKept(context, decided, response.message);
       return afterBackoff(context, call, run, after);
     });

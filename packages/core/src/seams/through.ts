@@ -1,5 +1,6 @@
-import { identity, type Observable, throwError } from 'rxjs';
+import { identity, isObservable, type Observable, throwError } from 'rxjs';
 import { andThen, atOnce, type Eventual, observed, recover } from '../flow/eventual.js';
+import { contained } from '../flow/contained.js';
 import { oneValue } from '../flow/one-value.js';
 import type { Model } from '../models/model.js';
 import { cell } from '../step.js';
@@ -109,7 +110,7 @@ const checkedAnswer =
       };
       const answered = (): Eventual<Reply> =>
         oneValue(
-          around(context)((edited) => observed(() => passOn(edited)))(call),
+          foreign(around(context)((edited) => observed(() => passOn(edited)))(call)),
           () => layerFault(name, 'answered with two replies'),
           () => throwError(() => layerFault(name, 'answered with no reply')),
         );
@@ -126,6 +127,11 @@ const checkedAnswer =
         },
       );
     });
+
+const foreign = <T>(given: Observable<T>): Eventual<T> => {
+  const value = atOnce(given);
+  return isObservable(value) ? value.pipe(contained()) : value;
+};
 
 /** Gives a cached reply of another call an id of this call: memory would take it for a known message. */
 const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
