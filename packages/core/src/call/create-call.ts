@@ -1,4 +1,4 @@
-import { asyncScheduler, AsyncSubject, EMPTY, Subject, type Subscription } from 'rxjs';
+import { asyncScheduler, AsyncSubject, EMPTY, Subject } from 'rxjs';
 import type { Call } from '../seams/call.js';
 import type { Instructions } from './instructions.js';
 import { conversationLayer } from './layers/conversation.js';
@@ -25,13 +25,13 @@ import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
 import { createHooks, numbering } from '../seams/hooks.js';
-import { toObservable } from '../flow/eventual.js';
+import { hasLeft, observed, toObservable } from '../flow/eventual.js';
 import { retries } from '../phases/stream-message.js';
 import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
-import { type Cell, createLocals, type Perform } from '../step.js';
+import { type Cell, createLocals, type Perform, type Step } from '../step.js';
 import type { ContextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
 
@@ -67,11 +67,8 @@ export interface CreatedCall extends CallScope {
   readonly afterwards: readonly (() => void)[];
 }
 
-/**
- * Creates the state of one call: its context, and what the calls below need of it. Once its subscription has ended, it performs no further
- * step, and continues after no further event.
- */
-export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>): CreatedCall => {
+/** Creates the state of one call: its context, and what the calls below need of it. */
+export const createCall = (setup: CallSetup): CreatedCall => {
   const { options, listener, given } = setup;
   const { parent, limits } = options;
   // The parent is the context of a tool: `above` is its tool call, `scope` the call of that tool, `caller` its context.
@@ -98,7 +95,6 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
   const deliver = scope?.deliver ?? createTrampoline();
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   const local = createLocals(cells);
-  const isLeft = (): boolean => owner.closed;
   const nextSeq = (): number => (local(numbering).last += 1);
   if (scope === undefined && limits?.retryBudget !== undefined) {
     local(retries).budget = createRetryBudget(limits.retryBudget);
@@ -108,16 +104,20 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
   let through: PerformStep | undefined;
   const ids = new Set<string>();
   const heard = { listeners, speakerInterceptors, deliver };
-  const performStep: PerformStep = (step) => {
-    if (step.kind !== 'wait' && ids.has(step.id)) throw repeated(step.id);
-    ids.add(step.id);
-    return owner.closed ? EMPTY : (through ??= performing(context, setup.model, above))(step);
+  const refuseRepeated = ({ kind, id }: Pick<Step<unknown>, 'kind' | 'id'>): void => {
+    if (kind !== 'wait' && ids.has(id)) throw repeated(id);
+    ids.add(id);
   };
+  const doStep: PerformStep = (step) =>
+    hasLeft() ? EMPTY : (through ??= performing(context, setup.model, above))(step);
   const context: Context = {
     info: call,
     local,
-    perform: (step) => toObservable(performStep(kernelStepOf(step))),
-    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq, isLeft }),
+    perform: (step) => {
+      refuseRepeated(step);
+      return observed(() => doStep(kernelStepOf(step)));
+    },
+    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq }),
     events$,
     scheduler,
     demand: joinDemand(options.demand, caller?.demand),
@@ -130,7 +130,10 @@ export const createCall = (setup: CallSetup, owner: Pick<Subscription, 'closed'>
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);
-  local(performer).perform = performStep;
+  local(performer).perform = (step) => {
+    refuseRepeated(step);
+    return doStep(step);
+  };
   local(givenOptions).own = { ...given };
   return started;
 };

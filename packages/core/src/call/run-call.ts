@@ -7,7 +7,8 @@ import {
   finalize,
   ignoreElements,
   merge,
-  Observable,
+  NEVER,
+  type Observable,
   take,
   tap,
   throwError,
@@ -32,11 +33,11 @@ import { callOf, type CallSetup, createCall, type CreatedCall } from './create-c
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
-  new Observable((subscriber) => {
-    const call = createCall(setup, subscriber);
+  observed(() => {
+    const call = createCall(setup);
     // The parent was interrupted: its steps have stopped waiting, so the call neither starts nor emits.
     const isOver = call.above?.isOver() === true;
-    return isOver ? undefined : startCall$(setup, call, view).subscribe(subscriber);
+    return isOver ? NEVER : startCall$(setup, call, view);
   });
 
 /**

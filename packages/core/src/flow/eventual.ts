@@ -1,4 +1,4 @@
-import { catchError, isObservable, Observable, of } from 'rxjs';
+import { catchError, EMPTY, isObservable, Observable, of, type Subscription } from 'rxjs';
 import { hear } from './contained.js';
 
 // The kernel composes functions. A value that is there needs no Observable, and its work continues in the same stack frame. An Observable is
@@ -10,11 +10,30 @@ export type Eventual<T> = T | Observable<T>;
 export const toObservable = <T>(value: Eventual<T>): Observable<T> =>
   isObservable(value) ? value : of(value);
 
-/** Continues with a value: immediately if it is there, otherwise when it arrives. */
+/** The subscriber for which work is done, in this very moment. */
+let owner: Pick<Subscription, 'closed'> | undefined;
+
+const doFor = <T>(subscriber: typeof owner, work: () => T): T => {
+  const before = owner;
+  owner = subscriber;
+  try {
+    return work();
+  } finally {
+    owner = before;
+  }
+};
+
+/** Whether the subscriber for which work is done has left: then nothing continues. */
+export const hasLeft = (): boolean => owner?.closed === true;
+
+/** Continues with a value: immediately if it is there, otherwise when it arrives. For use within work. */
 export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
-): Eventual<Out> => (isObservable(value) ? continued$(value, work) : work(value));
+): Eventual<Out> => {
+  if (isObservable(value)) return continued$(value, work);
+  return hasLeft() ? EMPTY : work(value);
+};
 
 /** As `mergeMap`. A value that is there needs no subscription. */
 const continued$ = <In, Out>(
@@ -30,7 +49,7 @@ const continued$ = <In, Out>(
     };
     const next = (value: In): void => {
       try {
-        const made = work(value);
+        const made = doFor(to, () => work(value));
         if (isObservable(made)) {
           running += 1;
           hear(made, { next: (it) => to.next(it), error, complete }, to);
@@ -50,7 +69,7 @@ export const recover = <T>(
   try {
     const value = work();
     return isObservable(value)
-      ? value.pipe(catchError((cause: unknown) => toObservable(handle(cause))))
+      ? value.pipe(catchError((cause: unknown) => observed(() => handle(cause))))
       : value;
   } catch (cause) {
     return handle(cause);
@@ -63,7 +82,7 @@ export const observed = <T>(work: () => Eventual<T>): Observable<T> =>
     new Observable<T>((to) => {
       // Nothing runs for a subscriber that has gone.
       if (to.closed) return undefined;
-      const value = atOnce(work());
+      const value = doFor(to, () => atOnce(work()));
       if (isObservable(value)) return value.subscribe(to);
       to.next(value);
       to.complete();
@@ -84,6 +103,6 @@ const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
 /** Does the work of an Observable that `observed` made: its value may be there. Any other Observable stays one. */
 export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {
   let value = given;
-  while (isObserved(value)) value = value[ofWork]();
+  while (isObserved(value)) value = hasLeft() ? EMPTY : value[ofWork]();
   return value;
 };

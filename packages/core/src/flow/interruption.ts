@@ -3,6 +3,7 @@ import { AsyncSubject, defer, Observable, observeOn, of, Subject, Subscription }
 import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
+import { hear } from './contained.js';
 
 /** A request to end a call with a partial answer. */
 export interface Interrupt {
@@ -100,14 +101,16 @@ export const cutBy =
       };
       to.add(cut$.subscribe({ next: stop, error: (cause: unknown) => to.error(cause) }));
       if (to.closed) return;
-      running.add(
-        source.subscribe({
+      to.add(running);
+      hear(
+        source,
+        {
           next: (value) => to.next(value),
           error: (cause: unknown) => to.error(cause),
           complete: () => to.complete(),
-        }),
+        },
+        running,
       );
-      to.add(running);
     });
 
 /** Converts a signal to an interrupt. The text is a string, its `message`, or the text of a message; otherwise none. */

@@ -1,6 +1,7 @@
 import { from, mergeMap, toArray } from 'rxjs';
 import { callTool, type ToolCallResult } from './tool-call.js';
-import { andThen, type Eventual, toObservable } from '../flow/eventual.js';
+import { andThen, type Eventual, observed } from '../flow/eventual.js';
+import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context, Phase } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
@@ -83,8 +84,10 @@ const allOf = <T, Out>(
   const [first] = items;
   if (first === undefined) return [];
   if (items.length === 1) return andThen(work(first), (made) => [made]);
+  // Synchronous work would nest: each item waits until the one before has returned.
+  const onTrampoline = subscribeOnTrampoline<Out>(createTrampoline());
   return from(items).pipe(
-    mergeMap((item) => toObservable(work(item)), parallel),
+    mergeMap((item) => observed(() => work(item)).pipe(onTrampoline), parallel),
     toArray(),
   );
 };

@@ -2,7 +2,7 @@ import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
 import { defaultIfEmpty, EMPTY, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
-import { andThen, type Eventual, toObservable } from '../flow/eventual.js';
+import { andThen, type Eventual, hasLeft, toObservable } from '../flow/eventual.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
@@ -82,8 +82,6 @@ export interface HooksInit {
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
-  /** Whether the subscription of the call has ended: nothing continues after an event. */
-  readonly isLeft?: () => boolean;
 }
 
 export const createHooks = ({
@@ -94,7 +92,6 @@ export const createHooks = ({
   deliver,
   listeners,
   nextSeq,
-  isLeft = () => false,
 }: HooksInit): Hooks => {
   const { rootId, callId, agent, metadata: _m, parent: _p, parentStep: _s, ...kin } = call;
   let latest = 0;
@@ -204,7 +201,7 @@ export const createHooks = ({
     emit: (iteration, payload, next) =>
       intercept(iteration, payload, (event) => {
         if (event !== undefined) deliverModified(iteration, payload, event);
-        return isLeft() ? EMPTY : next(event);
+        return hasLeft() ? EMPTY : next(event);
       }),
     each,
     intercepts: (type) => stages.some((stage) => stage.type === type),

@@ -76,9 +76,9 @@ const keepingValue = (
     const keepingWork = (attempt: number): Eventual<T> => {
       free();
       value = undefined;
-      const ran = work(attempt + earlier);
+      const nth = attempt + earlier;
       earlier += 1;
-      return andThen(ran, (it) => {
+      return andThen(work(nth), (it) => {
         value = { it };
         if (interruption !== undefined) release = interruption.hold(step.id);
         return it;

@@ -1,4 +1,5 @@
 import { isObservable, Observable } from 'rxjs';
+import { hear } from '../flow/contained.js';
 import { atOnce, type Eventual } from '../flow/eventual.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
@@ -41,13 +42,17 @@ export const startTool = <T>(context: ToolContext, make: () => Observable<T>): E
   if (!isObservable(started)) return started;
   return new Observable((to) => {
     const outer = starting;
-    return during(scope, () =>
-      started.subscribe({
-        next: (value) => during(outer, () => to.next(value)),
-        error: (cause: unknown) => during(outer, () => to.error(cause)),
-        complete: () => during(outer, () => to.complete()),
-      }),
-    );
+    during(scope, () => {
+      hear(
+        started,
+        {
+          next: (value) => during(outer, () => to.next(value)),
+          error: (cause: unknown) => during(outer, () => to.error(cause)),
+          complete: () => during(outer, () => to.complete()),
+        },
+        to,
+      );
+    });
   });
 };
 

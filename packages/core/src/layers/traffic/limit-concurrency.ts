@@ -164,11 +164,12 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
         reportingWait('calls', { scheduler, report: (event) => hooks.report(0, event) }),
       );
       const wait$ = waited$(context, 'limitCalls', admitted$);
-      // An interrupt ends the wait, and leaves the queue.
-      const left$ = concat(wait$.pipe(filter((isAdmitted) => isAdmitted === undefined)), NEVER);
+      // An interrupt ends the wait, and leaves the queue. A layer that cuts the wait for another reason does not.
+      const cut$ = wait$.pipe(filter((isAdmitted) => isAdmitted === undefined));
+      const left$ = concat(cut$.pipe(concatMap(() => interruption.asked$)), NEVER);
       return race(left$, held$).pipe(
         take(1),
-        concatMap((reply) => (typeof reply === 'object' ? of(reply) : next(call))),
+        concatMap((reply) => ('role' in reply ? of(reply) : next(call))),
       );
     },
   };
