@@ -78,6 +78,8 @@ export const openConnection = ({
   });
   // The pool replaces a broken idle connection on the next use.
   pool.on('error', ignore);
+  // The statement in progress rejects as well; without a listener, the process would end. A server that shuts down says so early.
+  pool.on('connect', (connection) => connection.on('error', ignore));
   let opening: Promise<DBOSClient> | undefined;
   let closing: Promise<void> | undefined;
   const query: Run = async (text, values = []) => {
@@ -127,8 +129,6 @@ const transaction = async <T>(
   work: (run: Run, connection: pg.PoolClient) => Promise<T>,
 ): Promise<T> => {
   const connection = await pool.connect();
-  // The statement in progress rejects as well; without a listener, the process would end.
-  connection.on('error', ignore);
   const run: Run = async (text, values = []) =>
     (await connection.query<Row>(text, [...values])).rows;
   try {
@@ -143,8 +143,6 @@ const transaction = async <T>(
       () => connection.release(true),
     );
     throw error;
-  } finally {
-    connection.off('error', ignore);
   }
 };
 
@@ -154,7 +152,6 @@ const transaction = async <T>(
  */
 const migrate = async (pool: pg.Pool, url: string, schema: string): Promise<void> => {
   const connection = await pool.connect();
-  connection.on('error', ignore);
   const lock = [JSON.stringify(['migrate', schema]), lockSeed];
   const isOurs = async (): Promise<boolean> => {
     const { rows } = await connection.query<Row>(
@@ -167,7 +164,6 @@ const migrate = async (pool: pg.Pool, url: string, schema: string): Promise<void
     while (!(await isOurs())) await firstValueFrom(timer(migrationPollMs));
     await ensureSystemDatabase(url, new GlobalLogger(undefined, { logger: silent }), pool, schema);
   } finally {
-    connection.off('error', ignore);
     // Closing it frees the lock, also after an error.
     connection.release(true);
   }

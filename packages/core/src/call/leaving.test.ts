@@ -160,7 +160,7 @@ describe('I5: nothing runs for a subscriber that has gone', () => {
   });
 });
 
-describe('A2: many tool calls in a message', () => {
+describe('T18: many tool calls in a message', () => {
   it.each([
     ['exclusive', true, {}],
     ['one at a time', false, { parallel: 1 }],

@@ -17,6 +17,8 @@ export const createConnections = (config: pg.PoolConfig): Connections => {
   });
   // The pool replaces a broken idle connection on the next use.
   pool.on('error', ignore);
+  // The statement in progress rejects as well. A server that shuts down says so with its first answer, before a caller has the connection.
+  pool.on('connect', (client) => client.on('error', ignore));
   /** Grows when the server turns out to be read-only: older connections are to a former primary. */
   let generation = 0;
   const generations = new WeakMap<object, number>();
@@ -24,7 +26,6 @@ export const createConnections = (config: pg.PoolConfig): Connections => {
 
   const acquire = async (): Promise<pg.PoolClient> => {
     const client = await pool.connect();
-    client.on('error', ignore);
     if (!generations.has(client)) {
       generations.set(client, generation);
       await prepare(client);
@@ -43,7 +44,6 @@ export const createConnections = (config: pg.PoolConfig): Connections => {
     }
   };
   const release = (client: pg.PoolClient, isUseless: boolean): void => {
-    client.off('error', ignore);
     client.release(isUseless);
   };
   return {
