@@ -25,6 +25,28 @@ const optionsTakeUndefined = {
   message: 'Options take `undefined`: write `name?: Type | undefined`.',
 };
 
+/** `$` ends the name of an Observable, and of a method that returns one. Operators do not carry it. */
+const finnish = (...values) => [
+  'error',
+  {
+    functions: true,
+    methods: true,
+    properties: true,
+    parameters: false,
+    variables: false,
+    strict: true,
+    names: {
+      ...Object.fromEntries(values.map((name) => [`^${name}$`, false])),
+      // The parts of a step: `perform(step)` reads as what it does.
+      '^(perform|begin)$': false,
+      '^interruptOn$': false,
+      '^operator$': false,
+      '^approve$': false,
+      '^select$': false,
+    },
+  },
+];
+
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/temp/**'] },
   js.configs.recommended,
@@ -47,28 +69,7 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-assertions': ['error', { assertionStyle: 'never' }],
       'no-restricted-syntax': ['error', ...syntax],
 
-      // `$` ends the name of an Observable, and of a method that returns one. Operators do not carry it.
-      'rxjs-x/finnish': [
-        'error',
-        {
-          functions: true,
-          methods: true,
-          properties: true,
-          parameters: false,
-          variables: false,
-          strict: true,
-          names: {
-            // The parts of a step: `perform(step)` reads as what it does.
-            '^(perform|begin|cut)$': false,
-            // These return a value if it is there.
-            '^(work|decideOn|emit|intercept|whenWritten)$': false,
-            '^interruptOn$': false,
-            '^operator$': false,
-            '^approve$': false,
-            '^select$': false,
-          },
-        },
-      ],
+      'rxjs-x/finnish': finnish(),
       'rxjs-x/no-ignored-default-value': 'off',
       // What an interrupt cuts is gone on with: `takeUntil` is not the end of a pipe here.
       'rxjs-x/no-unsafe-takeuntil': 'off',
@@ -149,6 +150,14 @@ export default tseslint.config(
     files: ['packages/*/src/**/*.ts'],
     ignores: ['packages/cli/**', '**/*.test.ts', '**/*.test-d.ts'],
     rules: { 'no-restricted-syntax': ['error', ...syntax, optionsTakeUndefined] },
+  },
+  {
+    // Functions of the kernel that return a value if it is there.
+    files: ['packages/core/src/**/*.ts'],
+    ignores: tests,
+    rules: {
+      'rxjs-x/finnish': finnish('work', 'cut', 'decideOn', 'emit', 'intercept', 'whenWritten'),
+    },
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

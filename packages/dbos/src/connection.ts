@@ -78,7 +78,7 @@ export const openConnection = ({
   });
   // The pool replaces a broken idle connection on the next use.
   pool.on('error', ignore);
-  // The statement in progress rejects as well; without a listener, the process would end. A server that shuts down says so early.
+  // The statement in progress rejects as well; without a listener, the process would end. A server may shut down before the first statement.
   pool.on('connect', (connection) => connection.on('error', ignore));
   let opening: Promise<DBOSClient> | undefined;
   let closing: Promise<void> | undefined;

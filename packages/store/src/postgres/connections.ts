@@ -17,7 +17,7 @@ export const createConnections = (config: pg.PoolConfig): Connections => {
   });
   // The pool replaces a broken idle connection on the next use.
   pool.on('error', ignore);
-  // The statement in progress rejects as well. A server that shuts down says so with its first answer, before a caller has the connection.
+  // The statement in progress rejects as well. A server may shut down before a caller has the connection.
   pool.on('connect', (client) => client.on('error', ignore));
   /** Grows when the server turns out to be read-only: older connections are to a former primary. */
   let generation = 0;
