@@ -107,15 +107,12 @@ export const defineAgent = <
       answer,
       model,
       instructions,
+      context,
       composition:
         given.use === undefined
           ? composition
           : compose([...composition.use, ...readUse('The call', given.use)]),
-      options: {
-        ...rest,
-        ...withDefaults(settings, given),
-        context: [...context, ...composition.use.flatMap(contextOf), ...(rest.context ?? [])],
-      },
+      options: { ...rest, ...withDefaults(settings, given) },
       given,
       listener: hot,
       input,
@@ -137,8 +134,6 @@ export const defineAgent = <
   };
   return agentWith(use);
 };
-
-const contextOf = ({ context = [] }: Layer): readonly ContextEntry[] => context;
 
 interface HotEvents extends Listener {
   /** Hot. Never errors, never completes. */

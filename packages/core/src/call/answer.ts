@@ -17,7 +17,8 @@ import { inTime } from '../models/timeouts.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import { answerForm, type Call, type LoopCall, loopToolkit } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
-import { end, hasEnded, startRun, outcome, progress } from '../run.js';
+import { end, hasEnded, reopen, startRun, outcome, progress } from '../run.js';
+import { discard } from '../phases/message-builder.js';
 import { cell } from '../step.js';
 import { assertReady, refuseMisspelt, refuseUnknownChoice } from '../tools/toolkit.js';
 import { fixedLength, instructionsOf } from './instructions.js';
@@ -42,8 +43,9 @@ export const runLoop =
 export const firstPhase = cell('call', (): { create?: PhaseFactory } => ({}));
 
 /**
- * Answers a call with your own text, such as a cached answer, or an apology after its loop failed, which has the messages and usage of
- * the loop. A vetoed or interrupted call keeps its own reply. An answer that does not match `output(…)` errors with `invalidResponse`.
+ * Answers a call with your own text, such as a cached answer, or an apology after its loop failed. If the loop has begun or ended, the
+ * reply has its messages, tool calls and usage, and observers see its answer discarded. A vetoed or interrupted call keeps its own reply.
+ * An answer that does not match `output(…)` errors with `invalidResponse`.
  */
 export const answerWith = (
   context: Pick<Context, 'info' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
@@ -51,16 +53,25 @@ export const answerWith = (
   answer: string | readonly ContentBlock[],
 ): Observable<Reply> =>
   defer(() => {
-    const { run: latest } = context.local(progress);
-    const run =
-      latest === undefined || hasEnded(latest)
-        ? runOfCall(call, context)
-        : { ...latest, iteration: context.hooks.iteration() };
+    const run = runToAnswer(call, context);
     if (hasEnded(run)) return of(run);
     if (context.interruption.current !== undefined) return of(endInterrupted(run, context));
     const ended = end(run, 'answer', assistantMessage(context.info, 'answer', answer));
     return withOutput$(ended, context, 'The answer of a layer');
   }).pipe(map((ended) => concludeRun(ended, call, context)));
+
+/** The run that an answer of a layer ends: that of the loop, which may have failed or ended. Without one, that of the call. */
+const runToAnswer = (
+  call: Call,
+  context: Pick<Context, 'info' | 'hooks' | 'interruption' | 'local'>,
+): Run => {
+  const { run = context.local(progress).run } = context.local(outcome);
+  if (run === undefined) return runOfCall(call, context);
+  if (!hasEnded(run)) return { ...run, iteration: context.hooks.iteration() };
+  if (call.status !== 'prepared' || context.interruption.current !== undefined) return run;
+  discard(context, run.iteration, run.answer, 'stopped');
+  return reopen(run);
+};
 
 /** Reads the output of an answer that no model can correct. Errors with `invalidResponse` if it is invalid. */
 export const withOutput$ = (

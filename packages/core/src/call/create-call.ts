@@ -32,7 +32,7 @@ import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, type Step } from '../step.js';
-import type { ContextValues } from '../tools/context-key.js';
+import { type ContextEntry, contextValues, type ContextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
 
 export interface CallSetup {
@@ -45,6 +45,8 @@ export interface CallSetup {
   readonly input: Input;
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
+  /** Values of the agent. Those of its layers override them, and those of the call override both. */
+  readonly context: readonly ContextEntry[];
   readonly options: CallOptions;
   /** As the caller passed them, for the record of the call. */
   readonly given: CallOptions;
@@ -60,6 +62,7 @@ export const compose = (use: readonly Layer[], inherited: readonly Layer[] = [])
 };
 
 export interface CreatedCall extends CallScope {
+  readonly values: ContextValues;
   readonly events$: Subject<AgentEvent>;
   /** Emits the reply after the last event, or errors. */
   readonly reply$: AsyncSubject<Reply>;
@@ -82,8 +85,16 @@ export const createCall = (setup: CallSetup): CreatedCall => {
     caller === undefined
       ? setup.composition
       : compose(setup.composition.use, handedDown(caller.layers, speaks));
+  // Without those that a `single` layer replaces.
+  const ownLayers = use.filter((layer) => layers.includes(layer));
   const labels: CallLabels = { ...scope?.labels };
-  for (const layer of use) Object.assign(labels, layer.labels);
+  for (const layer of ownLayers) Object.assign(labels, layer.labels);
+  const values = contextValues(
+    above?.values.entries,
+    setup.context,
+    ...ownLayers.map(({ context: entries }) => entries),
+    options.context,
+  );
   const call = infoOf(setup, labels, above, speaks);
   const events$ = new Subject<AgentEvent>();
   const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
@@ -126,7 +137,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
     whenOver: (work: () => void) => void afterwards.push(work),
   };
   const started: CreatedCall = {
-    ...{ ...heard, context, labels, above, cells, waiters: [...waitersFor(parent), call] },
+    ...{ ...heard, context, labels, values, above, cells, waiters: [...waitersFor(parent), call] },
     ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
   };
   setScope(started);

@@ -27,7 +27,6 @@ import { answerThrough, isResumed, recordThrough } from '../seams/through.js';
 import type { Reply } from '../values/reply.js';
 import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
-import { contextValues } from '../tools/context-key.js';
 import { failed$, outcome } from '../run.js';
 import { callOf, type CallSetup, createCall, type CreatedCall } from './create-call.js';
 
@@ -155,7 +154,7 @@ const deliveredCall$ = <Seen>(
 
 const replyThroughLayers$ = (
   setup: CallSetup,
-  { context, above }: CreatedCall,
+  { context, values }: CreatedCall,
 ): Observable<Reply> =>
   observed(() => {
     const { info: call, layers, local, scheduler } = context;
@@ -168,7 +167,6 @@ const replyThroughLayers$ = (
     local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, own);
-    const values = contextValues(above?.values.entries, setup.options.context);
     return answer(callOf(setup, asked, values, scheduler.now()));
   });
 
