@@ -1,5 +1,6 @@
 // Agents: create one, call it, and read its reply.
-export { type Agent, type AgentOptions, createAgent } from './agent.js';
+export { type Agent, createAgent } from './agent.js';
+export { type AgentOptions } from './call/agent-options.js';
 export type { CallOptions } from './call/call-options.js';
 export type { EventStream, OutputOf } from './call/callable.js';
 export { wrapAgent } from './operators/wrap-agent.js';

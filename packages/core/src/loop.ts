@@ -1,5 +1,5 @@
 import { EMPTY, expand, filter, type OperatorFunction, pipe } from 'rxjs';
-import { andThen, type Eventual, observed } from './flow/eventual.js';
+import { andThen, type Eventual, deferWork } from './flow/eventual.js';
 import type { LoopCall } from './seams/call.js';
 import type { Context, PhaseFactory } from './seams/layer.js';
 import { deadline } from './flow/deadline.js';
@@ -9,9 +9,10 @@ import { checkInterrupt, limit, storeMemory } from './phases/limit.js';
 import { checkedPhase } from './phases/phase-list.js';
 import { reasoning } from './phases/reasoning.js';
 import { runPhase } from './seams/phase.js';
-import { type EndedRun, hasEnded, progress, type Run } from './run.js';
+import { type EndedRun, hasEnded, type Run } from './run.js';
 import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
 import { cell } from './step.js';
+import { loopProgress } from './seams/progress.js';
 
 /** The phases of a turn, in order. Layers edit the list (`insertBefore(reasoning, myPhase)`). */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
@@ -29,7 +30,7 @@ export const loop = (
   call: LoopCall,
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
-  const latest = context.local(progress);
+  const latest = context.local(loopProgress);
   const phases = turn.map((create) =>
     (nativePhases.includes(create) ? create : checkedPhase(create))(context, call),
   );
@@ -46,13 +47,13 @@ export const loop = (
       // `count` turns have run, and each must have asked the model.
       if (run.iteration < count && !hasEnded(run)) throw stuck();
       latest.run = run;
-      return hasEnded(run) ? EMPTY : observed(() => runTurn(run)).pipe(inTime, onTrampoline);
+      return hasEnded(run) ? EMPTY : deferWork(() => runTurn(run)).pipe(inTime, onTrampoline);
     }),
     filter(hasEnded),
   );
 };
 
-/** Runs the turns of a family of calls, one at a time. */
+/** Starts the turns of a call and the calls below it one after another; what they wait for may overlap. */
 const turns = cell('family', createTrampoline);
 
 /** A turn that neither asks nor ends would repeat forever. */

@@ -1,4 +1,3 @@
-import { defer, EMPTY, type Observable } from 'rxjs';
 import type { CallInfo, EndReason, ToolRun } from './values/reply.js';
 import { MillraceError } from './values/errors.js';
 import {
@@ -15,11 +14,9 @@ import {
   type Message,
   type Suspension,
   type ToolMessage,
-  type ToolResultBlock,
   toolCallsOf,
   type UserMessage,
 } from './values/message.js';
-import { cell, type Locals } from './step.js';
 import { unpaired } from './values/pairing.js';
 import type { AskedCall } from './tools/batch.js';
 import type { Extras } from './values/tool-output.js';
@@ -37,7 +34,7 @@ interface RunState {
   readonly usageByPhase: UsageByPhase;
   readonly toolRuns: readonly ToolRun[];
   /** The tool calls as the model asked for them; `toolRuns` has them as they ran. */
-  readonly uses: readonly AskedCall[];
+  readonly asked: readonly AskedCall[];
   /** The number of tools that ran, without refused tool calls. */
   readonly executed: number;
   /** Values that tools pass to later tools, and none has taken yet. Never stored. */
@@ -81,7 +78,7 @@ export interface EndedRun extends RunState {
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
-  /** The answer is that of a closing request, which is not repeated: the error if a layer cannot use its text. */
+  /** Set if a closing request made the answer, which is not asked for again: the error if a layer cannot use its text. */
   readonly unusable?: (partial: string) => MillraceError;
 }
 
@@ -102,7 +99,7 @@ export const startRun = (
   usage: Object.values(spent).reduce(addUsage, noUsage),
   usageByPhase: spent,
   toolRuns: [],
-  uses: [],
+  asked: [],
   executed: 0,
   extras: {},
   injected,
@@ -136,6 +133,7 @@ export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => (
   corrections: {},
 });
 
+/** Adds input that has arrived meanwhile. The next request also shows the feedback. */
 export const addInput = (run: OpenRun, added: readonly UserMessage[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),
@@ -162,16 +160,22 @@ export const compact = (run: OpenRun, count: number, ...instead: readonly Messag
   };
 };
 
+/** Replaces the last message by `message`, with the tool calls as they ran, and adds their results. */
 export const answerTools = (
   run: OpenRun,
   message: AssistantMessage,
   results: ToolMessage,
-  { toolRuns, uses, executed, extras }: Pick<RunState, 'toolRuns' | 'uses' | 'executed' | 'extras'>,
+  {
+    toolRuns,
+    asked,
+    executed,
+    extras,
+  }: Pick<RunState, 'toolRuns' | 'asked' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
   messages: joined(run.messages.slice(0, -1), [message, results]),
   toolRuns: [...run.toolRuns, ...toolRuns],
-  uses: [...run.uses, ...uses],
+  asked: [...run.asked, ...asked],
   executed: run.executed + executed,
   extras,
 });
@@ -261,35 +265,3 @@ export const assertPaired = (messages: readonly Message[]): void => {
     `The run holds ${fault}. A phase must add an assistant message and its tool message together.`,
   );
 };
-
-/** The progress of a call's loop, for handling its failure. Set by the loop and `acting`; read by `answerWith`, and by the conversation if the call fails. */
-export const progress = cell('call', (): Progress => ({}));
-
-interface Progress {
-  /** The run after the last turn or its tools. */
-  run?: Run;
-  /** The running tool calls, with the results so far. */
-  acting?: { readonly message: AssistantMessage; readonly results: ToolResultBlock[] } | undefined;
-}
-
-/** The outcome of a call, for the layers around it. */
-export const outcome = cell('call', (): Outcome => ({}));
-
-interface Outcome {
-  /** Runs if the call fails: the layer `conversation` stores what the turns have not stored yet. Never errors. */
-  failed$?: ((error: unknown) => Observable<never>) | undefined;
-  /** The input, until `preCall` has reported it. */
-  input?: readonly Message[] | undefined;
-  run?: EndedRun;
-  /** Whether memory has the messages of the call. */
-  isRemembered?: boolean;
-}
-
-/** Runs the `failed$` of the outcome, once. */
-export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): Observable<never> =>
-  defer(() => {
-    const state = local(outcome);
-    const { failed$: then } = state;
-    state.failed$ = undefined;
-    return then?.(error) ?? EMPTY;
-  });

@@ -1,15 +1,12 @@
 import { asyncScheduler, AsyncSubject, EMPTY, Subject } from 'rxjs';
 import type { Call } from '../seams/call.js';
 import type { Instructions } from './instructions.js';
-import { conversationLayer } from './layers/conversation.js';
-import { postCallLayer } from './layers/post-call.js';
-import { preCallLayer } from './layers/pre-call.js';
 import { type CallOptions, givenOptions, preparedOptions } from './call-options.js';
 import { type CallScope, randomId, setScope, type ToolScope } from '../seams/call-scope.js';
 import { MillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import type { Input } from '../seams/input.js';
-import type { Answer, Context, Layer } from '../seams/layer.js';
+import type { Answer, Context } from '../seams/layer.js';
 import {
   performer,
   type PerformStep,
@@ -18,22 +15,22 @@ import {
   stepOf,
   kernelStepOf,
 } from '../seams/steps.js';
-import { handedDown, hooksOf, layersFor, layersOf } from '../seams/through.js';
 import { noMemory } from '../values/memory.js';
 import type { Model } from '../models/model.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
 import { createHooks, numbering } from '../seams/hooks.js';
-import { hasLeft, observed, toObservable } from '../flow/eventual.js';
+import { hasLeft, deferWork, toObservable } from '../flow/eventual.js';
 import { retries } from '../phases/stream-message.js';
 import { createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
-import { type Cell, createLocals, type Perform, type Step } from '../step.js';
+import { type Cell, createLocals, type Locals, type Perform, type Step } from '../step.js';
 import { type ContextEntry, contextValues, type ContextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
+import { handedDown, type Composition, compose } from './compose.js';
 
 export interface CallSetup {
   readonly agentName: string;
@@ -52,15 +49,6 @@ export interface CallSetup {
   readonly given: CallOptions;
 }
 
-export type Composition = ReturnType<typeof compose>;
-
-/** Composes the layers of calls: once for all calls of an agent that have none of their own. */
-export const compose = (use: readonly Layer[], inherited: readonly Layer[] = []) => {
-  const interceptors = hooksOf(layersOf(use, inherited));
-  const native = [preCallLayer, ...layersFor(interceptors), conversationLayer, postCallLayer];
-  return { use, layers: layersOf([...native, ...use], inherited), interceptors };
-};
-
 export interface CreatedCall extends CallScope {
   readonly values: ContextValues;
   readonly events$: Subject<AgentEvent>;
@@ -72,91 +60,77 @@ export interface CreatedCall extends CallScope {
 
 /** Creates the state of one call: its context, and what the calls below need of it. */
 export const createCall = (setup: CallSetup): CreatedCall => {
-  const { options, listener, given } = setup;
-  const { parent, limits } = options;
-  // The parent is the context of a tool: `above` is its tool call, `scope` the call of that tool, `caller` its context.
-  const above = parent === undefined ? undefined : toolScopeOf(parent);
-  const { scope } = above ?? {};
-  const caller = scope?.context;
-  // Whether its text is shown as that of the parent.
-  const speaks =
-    above?.speaks === true && (caller?.info.parentId === undefined || caller.info.speaks === true);
+  const { options, listener, model } = setup;
+  // The option `parent` is the context of a tool: that tool call makes this call.
+  const parentTool = options.parent === undefined ? undefined : toolScopeOf(options.parent);
+  const { scope: parentScope } = parentTool ?? {};
+  const parentCall = parentScope?.context;
+  const speaks = speaksForParent(parentTool);
   const { use, layers, interceptors } =
-    caller === undefined
+    parentCall === undefined
       ? setup.composition
-      : compose(setup.composition.use, handedDown(caller.layers, speaks));
+      : compose(setup.composition.use, handedDown(parentCall.layers, speaks));
   // Without those that a `single` layer replaces.
   const ownLayers = use.filter((layer) => layers.includes(layer));
-  const labels: CallLabels = { ...scope?.labels };
+  const labels: CallLabels = { ...parentScope?.labels };
   for (const layer of ownLayers) Object.assign(labels, layer.labels);
   const values = contextValues(
-    above?.values.entries,
+    parentTool?.values.entries,
     setup.context,
     ...ownLayers.map(({ context: entries }) => entries),
     options.context,
   );
-  const call = infoOf(setup, labels, above, speaks);
+  const info = infoOf(setup, labels, parentTool, speaks);
+  const scheduler = options.scheduler ?? parentCall?.scheduler ?? asyncScheduler;
+  // A call and all calls below it are a family: it shares cells, and delivers its events one at a time.
+  const familyCells = parentScope?.familyCells ?? new Map<Cell<unknown>, unknown>();
+  const deliver = parentScope?.deliver ?? createTrampoline();
+  const local = createLocals(familyCells);
+  const nextSeq = (): number => (local(numbering).last += 1);
+  if (parentScope === undefined && options.limits?.retryBudget !== undefined) {
+    local(retries).budget = createRetryBudget(options.limits.retryBudget);
+  }
   const events$ = new Subject<AgentEvent>();
   const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
-  const listeners = [...new Set([own, listener, ...(scope?.listeners ?? [])])];
+  const listeners = [...new Set([own, listener, ...(parentScope?.listeners ?? [])])];
   const speakerInterceptors = speaks
-    ? [...new Set([...interceptors, ...(scope?.speakerInterceptors ?? [])])]
+    ? [...new Set([...interceptors, ...(parentScope?.speakerInterceptors ?? [])])]
     : interceptors;
-  const scheduler = options.scheduler ?? caller?.scheduler ?? asyncScheduler;
-  const deliver = scope?.deliver ?? createTrampoline();
-  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
-  const local = createLocals(cells);
-  const nextSeq = (): number => (local(numbering).last += 1);
-  if (scope === undefined && limits?.retryBudget !== undefined) {
-    local(retries).budget = createRetryBudget(limits.retryBudget);
-  }
-  const afterwards: (() => void)[] = [];
-  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
-  let through: PerformStep | undefined;
-  const ids = new Set<string>();
   const heard = { listeners, speakerInterceptors, deliver };
-  const refuseRepeated = ({ kind, id }: Pick<Step<unknown>, 'kind' | 'id'>): void => {
-    if (kind !== 'wait' && ids.has(id)) throw repeated(id);
-    ids.add(id);
-  };
-  const doStep: PerformStep = (step) =>
-    hasLeft() ? EMPTY : (through ??= performing(context, setup.model, above))(step);
+  const afterwards: (() => void)[] = [];
   const context: Context = {
-    info: call,
+    info,
     local,
-    perform: (step) => {
-      refuseRepeated(step);
-      return observed(() => doStep(kernelStepOf(step)));
-    },
-    hooks: createHooks({ ...heard, call, interceptors, scheduler, nextSeq }),
+    perform: createPerform(local, () => throughLayers(context, model, parentTool)),
+    hooks: createHooks({ ...heard, call: info, interceptors, scheduler, nextSeq }),
     events$,
     scheduler,
-    demand: joinDemand(options.demand, caller?.demand),
+    demand: joinDemand(options.demand, parentCall?.demand),
     interruption: createInterruption(scheduler, isInterruptible({ layers })),
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };
-  const started: CreatedCall = {
-    ...{ ...heard, context, labels, values, above, cells, waiters: [...waitersFor(parent), call] },
-    ...{ events$, reply$: new AsyncSubject<Reply>(), afterwards },
-  };
-  setScope(started);
-  local(performer).perform = (step) => {
-    refuseRepeated(step);
-    return doStep(step);
-  };
-  local(givenOptions).own = { ...given };
-  return started;
+  const waiters = [...waitersFor(options.parent), info];
+  const scope: CallScope = { ...heard, context, labels, parentTool, familyCells, waiters };
+  setScope(scope);
+  local(givenOptions).own = { ...setup.given };
+  return { ...scope, values, events$, reply$: new AsyncSubject<Reply>(), afterwards };
+};
+
+/** Whether the text of a call is shown as that of its parent: the tool speaks, and the parent is the outermost call or speaks itself. */
+const speaksForParent = (parentTool: ToolScope | undefined): boolean => {
+  const parent = parentTool?.scope.context.info;
+  return parentTool?.speaks === true && (parent?.parentId === undefined || parent.speaks === true);
 };
 
 const infoOf = (
   { agentName, options: { callId, metadata } }: CallSetup,
   labels: CallLabels,
-  above: ToolScope | undefined,
+  parentTool: ToolScope | undefined,
   speaks: boolean,
 ): CallInfo => {
-  const id = callId ?? (above === undefined ? randomId() : nextCallId(above));
-  const parent = above?.scope.context.info;
+  const id = callId ?? (parentTool === undefined ? randomId() : nextCallId(parentTool));
+  const parent = parentTool?.scope.context.info;
   return Object.freeze({
     ...labels,
     rootId: parent?.rootId ?? id,
@@ -164,22 +138,44 @@ const infoOf = (
     agent: Object.freeze([...(parent?.agent ?? []), agentName]),
     metadata: Object.freeze({ ...(metadata ?? parent?.metadata) }),
     ...(parent && { parentId: parent.callId, parent }),
-    ...(above && { parentStep: above.stepId }),
+    ...(parentTool && { parentStep: parentTool.stepId }),
     ...(speaks && { speaks: true }),
   });
 };
 
-const performing = (
+/** Creates the two ways to perform a step: that of the kernel (`perform` of steps.ts), whose value may already be there, and that of layers. */
+const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform => {
+  const ids = new Set<string>();
+  // Waits are not recorded, so their ids may repeat.
+  const refuseRepeated = ({ kind, id }: Pick<Step<unknown>, 'kind' | 'id'>): void => {
+    if (kind !== 'wait' && ids.has(id)) throw repeated(id);
+    ids.add(id);
+  };
+  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
+  let composed: PerformStep | undefined;
+  const through: PerformStep = (step) => (hasLeft() ? EMPTY : (composed ??= composeLayers())(step));
+  local(performer).perform = (step) => {
+    refuseRepeated(step);
+    return through(step);
+  };
+  return (step) => {
+    refuseRepeated(step);
+    return deferWork(() => through(kernelStepOf(step)));
+  };
+};
+
+/** Steps run through the layers. What they cost, now or when they were recorded, also counts for the tool that makes the call. */
+const throughLayers = (
   context: Context,
   model: Model | undefined,
-  above: ToolScope | undefined,
+  parentTool: ToolScope | undefined,
 ): PerformStep => {
   const through = performThrough(context.layers, context);
-  if (!above) return through;
-  const spend = (spending: Spending): void => spendBelow(above, spending);
+  if (!parentTool) return through;
+  const spend = (spending: Spending): void => spendBelow(parentTool, spending);
   const perform: Perform = (step) => toObservable(through(kernelStepOf(step)));
-  const watched = watchingSpending(perform, context, { live: spend, replayed: spend }, model?.name);
-  return (work) => watched(stepOf(work));
+  const counted = watchingSpending(perform, context, { live: spend, replayed: spend }, model?.name);
+  return (step) => counted(stepOf(step));
 };
 
 const repeated = (id: string): MillraceError =>

@@ -10,7 +10,7 @@ export {
   recall,
   recallBeforeInput,
 } from '../seams/call.js';
-export { answerWith } from './answer.js';
+export { answerWith } from './answer-with.js';
 
 // The layers around it: their places, the one that interrupts bring, and the calls above.
 export { layerPlaces } from '../seams/layer-places.js';

@@ -14,7 +14,7 @@ import {
   throwError,
   throwIfEmpty,
 } from 'rxjs';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { instructionsOf } from './instructions.js';
 import { afterPreCall$ } from './layers/pre-call.js';
 import type { CallOptions } from './call-options.js';
@@ -27,48 +27,48 @@ import { answerThrough, isResumed, recordThrough } from '../seams/through.js';
 import type { Reply } from '../values/reply.js';
 import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
-import { failed$, outcome } from '../run.js';
 import { callOf, type CallSetup, createCall, type CreatedCall } from './create-call.js';
+import { callProgress, failed$ } from '../seams/progress.js';
 
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
-  observed(() => {
+  deferWork(() => {
     const call = createCall(setup);
     // The parent was interrupted: its steps have stopped waiting, so the call neither starts nor emits.
-    const isOver = call.above?.isOver() === true;
-    return isOver ? NEVER : startCall$(setup, call, view);
+    const isOver = call.parentTool?.isOver() === true;
+    return isOver ? NEVER : recordedCall$(setup, call, view);
   });
 
 /**
  * Makes the call within the `record` of its layers, if one has it. A `record` that errors before it subscribes fails the call, and
  * observers see that. One that subscribes twice, or completes without subscribing, is at fault.
  */
-const startCall$ = <Seen>(
+const recordedCall$ = <Seen>(
   setup: CallSetup,
   call: CreatedCall,
   view: View<Seen>,
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  let emittedNothing: MillraceError | undefined;
-  const begin$ = (replied$: Observable<Reply>): Observable<Seen> => {
+  let wasEmpty: MillraceError | undefined;
+  const made$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
     return deliveredCall$(setup.options, call, replied$, view);
   };
-  if (!context.layers.some(({ record }) => record)) return begin$(replyThroughLayers$(setup, call));
+  if (!context.layers.some(({ record }) => record)) return made$(replyThroughLayers$(setup, call));
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
-    return begin$(replyThroughLayers$(setup, call));
+    return made$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => (emittedNothing = recordFault())),
-    // Observers of the agent also see calls that could not start.
+    throwIfEmpty(() => (wasEmpty = recordFault())),
     catchError((cause: unknown) => {
-      // A sub-agent that waits emits no reply.
-      if (hasBegun && cause === emittedNothing) return EMPTY;
+      // Empty is no fault once the call has begun: a sub-agent that waits emits no reply.
+      if (hasBegun && cause === wasEmpty) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
-      return begin$(throwError(() => error));
+      // Observers of the agent also see calls that could not start.
+      return made$(throwError(() => error));
     }),
     finalize(() => {
       if (!hasBegun) afterwards.forEach((work) => work());
@@ -81,17 +81,17 @@ const recordFault = (): MillraceError =>
 
 const deliveredCall$ = <Seen>(
   options: CallOptions,
-  { context, above, deliver, events$, reply$, afterwards }: CreatedCall,
+  { context, parentTool, deliver, events$, reply$, afterwards }: CreatedCall,
   replied$: Observable<Reply>,
   view: View<Seen>,
 ): Observable<Seen> => {
   const { info: call, hooks, interruption } = context;
-  const caller = above?.scope.context.interruption;
+  const parentInterruption = parentTool?.scope.context.interruption;
   // The parent waits for it from now on.
-  const release = above && caller?.hold(above.stepId);
+  const release = parentTool && parentInterruption?.hold(parentTool.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
-    if (!hooks.isSettled()) {
+    if (!hooks.hasDeliveredLast()) {
       failure = error;
       hooks.report(hooks.iteration(), { type: 'error', error });
     }
@@ -105,7 +105,7 @@ const deliveredCall$ = <Seen>(
         else subject.error(failure);
       }
     });
-  const descending$ = caller?.signal$.pipe(
+  const descending$ = parentInterruption?.signal$.pipe(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
@@ -114,7 +114,7 @@ const deliveredCall$ = <Seen>(
     descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
     abortWhen(options, context),
-    // A layer outside of `preCallLayer` may have answered: `preCall` comes first even so.
+    // Emits `preCall` if nothing has yet: a layer outside of `preCallLayer` may have answered.
     concatMap((answered) =>
       afterPreCall$(context, () => {
         const reply = frozen(withText(answered));
@@ -129,8 +129,8 @@ const deliveredCall$ = <Seen>(
     catchError((cause: unknown) =>
       defer(() => {
         const error = toMillraceError(cause);
-        // It also fails the tool that makes this call: its result must not be recorded.
-        if (isFatal(error) && above) above.below.halt ??= error;
+        // The tool that makes this call throws it, too, instead of a result that would be recorded.
+        if (isFatal(error) && parentTool) parentTool.below.halt ??= error;
         return concat(
           failed$(context, error),
           defer(() => {
@@ -143,10 +143,10 @@ const deliveredCall$ = <Seen>(
   );
   return merge(view({ events$, reply$ }), ended$).pipe(
     finalize(() => {
-      if (hooks.isSettled()) end();
+      if (hooks.hasDeliveredLast()) end();
       else fail(abortedError(call));
-      // Outside of the delivery, which the work would wait for.
-      if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
+      // After the delivery of all events, so that the work may wait for them.
+      if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), 'whenIdle');
       release?.();
     }),
   );
@@ -156,27 +156,28 @@ const replyThroughLayers$ = (
   setup: CallSetup,
   { context, values }: CreatedCall,
 ): Observable<Reply> =>
-  observed(() => {
+  deferWork(() => {
     const { info: call, layers, local, scheduler } = context;
-    const own = setup.answer(context);
+    const innermost = setup.answer(context);
     const asked = readAsked(setup.input, {
       ...call,
       ...local(voices),
       isResumed: isResumed(context),
     });
-    local(outcome).input = asked.input;
+    // `preCall` takes it.
+    local(callProgress).input = asked.input;
     local(instructionsOf).own = setup.instructions;
-    const answer = answerThrough(layers, context, own);
+    const answer = answerThrough(layers, context, innermost);
     return answer(callOf(setup, asked, values, scheduler.now()));
   });
 
-/** Emits the last event. If a layer replaced the answer of the loop, that is discarded. */
+/** Emits the last event. If a layer replied with a message of its own, the answer of the loop is discarded. */
 const complete = (reply: Reply, { hooks, local }: Context): void => {
-  const { run } = local(outcome);
-  if (run !== undefined && reply.id !== run.answer.id) {
-    discard({ hooks }, run.iteration, run.answer, 'stopped');
+  const { concluded } = local(callProgress);
+  if (concluded !== undefined && reply.id !== concluded.answer.id) {
+    discard({ hooks }, concluded.iteration, concluded.answer, 'stopped');
   }
-  hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
+  hooks.report(concluded?.iteration ?? reply.iterations, { type: 'postCall', reply });
 };
 
 /** A layer may have changed the content. */

@@ -75,7 +75,7 @@ describe('queues', () => {
     user.run('ann', () =>
       run(() => {
         user.run('bob', () => run(() => seen.push(user.getStore())));
-        user.run('cem', () => run(() => seen.push(user.getStore()), true));
+        user.run('cem', () => run(() => seen.push(user.getStore()), 'whenIdle'));
         seen.push(user.getStore());
       }),
     );

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { Observable, of, type OperatorFunction, Subject, take, tap, throwError } from 'rxjs';
 import { failing } from './contained.js';
-import { andThen, type Eventual, observed, recover, toObservable } from './eventual.js';
+import { andThen, type Eventual, deferWork, recover, toObservable } from './eventual.js';
 import { ending } from '../journal/draining.js';
 import { marbles } from '../testing/index.js';
 
 const thenMap =
   <In, Out>(work: (value: In) => Eventual<Out>): OperatorFunction<In, Out> =>
   (source$) =>
-    observed(() => andThen(source$, work));
+    deferWork(() => andThen(source$, work));
 
 const clumsy = <T>(...values: readonly T[]): Observable<T> =>
   new Observable((subscriber) => {
@@ -59,7 +59,7 @@ describe('andThen', () => {
   it.each([
     ['its source', () => of(1, 2, 3).pipe(thenMap((value) => value))],
     ['what it waits for', () => of(0).pipe(thenMap(() => of(1, 2, 3)))],
-    ['what observed makes', () => observed(() => of(1, 2, 3))],
+    ['what observed makes', () => deferWork(() => of(1, 2, 3))],
   ])('can be left while %s emits synchronously', (_what, make) => {
     const made: number[] = [];
     make()
@@ -73,13 +73,13 @@ describe('andThen', () => {
 
   it('observed is cold, and errors with what it throws', () => {
     let count = 0;
-    const source$ = observed(() => (count += 1));
+    const source$ = deferWork(() => (count += 1));
     expect(count).toBe(0);
     source$.subscribe();
     source$.subscribe();
     expect(count).toBe(2);
     const seen: unknown[] = [];
-    observed((): number => {
+    deferWork((): number => {
       throw new Error('thrown');
     }).subscribe({ error: (error: unknown) => seen.push(error) });
     expect(seen).toEqual([new Error('thrown')]);
@@ -88,8 +88,8 @@ describe('andThen', () => {
 
 describe('a chain of functions', () => {
   const chain$ = (source$: Observable<string>, seen: string[]) =>
-    observed(() => source$).pipe(
-      thenMap((value) => observed(() => `${value}!`)),
+    deferWork(() => source$).pipe(
+      thenMap((value) => deferWork(() => `${value}!`)),
       tap((value) => seen.push(value)),
       failing((cause) => `not ${String(cause)}`),
       ending(() => seen.push('ended')),
@@ -99,7 +99,7 @@ describe('a chain of functions', () => {
     const seen: unknown[] = [];
     const thrown = new Error('thrown');
     const source$ = new Subject<string>();
-    for (const from$ of [source$, observed(() => source$), throwError(() => 'x')]) {
+    for (const from$ of [source$, deferWork(() => source$), throwError(() => 'x')]) {
       const failing$ = from$.pipe(
         failing(() => {
           throw thrown;
@@ -122,7 +122,7 @@ describe('a chain of functions', () => {
   it('leaves what it waits for at once', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [source$, inner$] = [cold('-a--'), cold('----x')];
-      const waiting$ = chain$(source$, []).pipe(thenMap(() => observed(() => inner$)));
+      const waiting$ = chain$(source$, []).pipe(thenMap(() => deferWork(() => inner$)));
       expectObservable(waiting$, '^--!').toBe('');
       expectSubscriptions(source$.subscriptions).toBe('^--!');
       expectSubscriptions(inner$.subscriptions).toBe('-^-!');
@@ -179,7 +179,7 @@ describe('ending', () => {
 
   it('hears the cause of an error', () => {
     const seen: unknown[] = [];
-    const fails$ = observed((): string => {
+    const fails$ = deferWork((): string => {
       throw new Error('thrown');
     });
     fails$.pipe(ending((cause) => seen.push(cause))).subscribe({ error: () => seen.push('told') });

@@ -69,7 +69,7 @@ export const recover = <T>(
   try {
     const value = work();
     return isObservable(value)
-      ? value.pipe(catchError((cause: unknown) => observed(() => handle(cause))))
+      ? value.pipe(catchError((cause: unknown) => deferWork(() => handle(cause))))
       : value;
   } catch (cause) {
     return handle(cause);
@@ -77,7 +77,7 @@ export const recover = <T>(
 };
 
 /** Makes work an Observable, which does it for each subscriber. */
-export const observed = <T>(work: () => Eventual<T>): Observable<T> =>
+export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
   Object.assign(
     new Observable<T>((to) => {
       // Nothing runs for a subscriber that has gone.

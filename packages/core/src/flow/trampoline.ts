@@ -2,7 +2,7 @@ import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { bindAsyncContext } from './async-scope.js';
 
 /** Runs a task after the running one, or, with `whenIdle`, after all waiting ones. */
-export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
+export type Trampoline = (task: () => void, when?: 'whenIdle') => void;
 
 /**
  * Runs tasks one after another, never nested, so synchronous turns do not overflow the stack, and all subscribers see
@@ -32,7 +32,8 @@ export const createTrampoline = (): Trampoline => {
     idle = [];
     for (const next of rest) next();
   };
-  return (task, whenIdle = false) => {
+  return (task, when) => {
+    const whenIdle = when === 'whenIdle';
     if (whenIdle) idle.push(bindAsyncContext(task));
     else if (running) waiting.push(bindAsyncContext(task));
     else {

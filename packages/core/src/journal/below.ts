@@ -19,15 +19,15 @@ import type { CallInfo, Reply } from '../values/reply.js';
 import { isToolResult, isUsage } from '../values/shape.js';
 import { later, toolOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
-import { outcome } from '../run.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { renamed, renamedId } from './forked-records.js';
-import { lineageOf, parentTool } from '../seams/call-scope.js';
+import { lineageOf, parentToolOf } from '../seams/call-scope.js';
+import { callProgress } from '../seams/progress.js';
 
 /** Keeps the steps of the calls below a tool call, and replays those of an earlier call. */
 export const continuedBelow = (journal: OpenJournal, context: Context): OpenJournal => {
   const { info, layers, local } = context;
-  const above = parentTool(context);
+  const above = parentToolOf(context);
   // The calls below have the journal of their parent.
   if (!above || lineageOf(info).length > 2 || !layers.includes(suspendBelow)) return journal;
   const known = stepsBefore(context);
@@ -127,11 +127,11 @@ const withheld = cell('call', () => ({ isWaiting: false }));
 /** Reports the suspended tool calls of a call to the tool that made it. */
 export const reportingAbove = (context: Context): MonoTypeOperatorFunction<Reply> => {
   const { info, hooks, layers, local } = context;
-  const above = parentTool(context);
+  const above = parentToolOf(context);
   const [root, ...inner] = lineageOf(info);
   if (!above || !root || !layers.includes(suspendBelow)) return identity;
   return tap(({ reason }) => {
-    const { run } = local(outcome);
+    const { concluded: run } = local(callProgress);
     const has = ({ callId }: CallInfo): boolean => local(remembering).has(callId);
     if (reason !== 'suspended' || run === undefined || !has(root) || inner.some(has)) return;
     const unmarked = unmarkedAbove(above.below);
@@ -170,7 +170,7 @@ export const assertSuspendsBelow = ({ info, layers, local }: CallOfTool, owner: 
       `${owner} cannot suspend the calls above: the agent '${own.agent.at(-1) ?? ''}' has a memory of its own, below a tool. Call it without a session.`,
     );
   }
-  const above = parentTool({ local });
+  const above = parentToolOf({ local });
   const unmarked = above && unmarkedAbove(above.below);
   if (unmarked !== undefined) {
     throw misuse(

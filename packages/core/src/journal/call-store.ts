@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { restoreAsyncContext } from '../flow/async-context.js';
 import { failAs, failing } from '../flow/contained.js';
-import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
+import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../values/json.js';
@@ -239,7 +239,7 @@ const journalOf = (
     isWritten: (id) => steps.has(id),
     stepIds: () => steps.keys(),
     step$: (id, work) =>
-      observed(() => {
+      deferWork(() => {
         const written = steps.get(id);
         if (written !== undefined) return known(id, written);
         if (id.length > maxId) throw tooLong(id);
@@ -298,7 +298,7 @@ const openWriter = (driver: CallStoreDriver, callId: string, { scheduler, durabl
   return {
     appender$,
     close$: () =>
-      observed(() => appender?.whenWritten(noop)).pipe(ending(() => claim.unsubscribe())),
+      deferWork(() => appender?.whenWritten(noop)).pipe(ending(() => claim.unsubscribe())),
   };
 };
 
@@ -354,7 +354,7 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
       batchWritten$.complete();
       write();
     };
-    observed(() => claim.append$(records)).subscribe({ error: fail, complete });
+    deferWork(() => claim.append$(records)).subscribe({ error: fail, complete });
   };
   const enqueue = (record: NewRecord, events = 1): void => {
     if (failure !== undefined) return;

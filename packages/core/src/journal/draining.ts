@@ -15,7 +15,7 @@ import {
 } from 'rxjs';
 import { bindAsyncContext } from '../flow/async-scope.js';
 import { hear } from '../flow/contained.js';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
 import type { Layer } from '../seams/layer.js';
 import { checkOptions, having, isDelay } from '../values/options.js';
@@ -147,7 +147,7 @@ export const ending =
         to.remove(leave);
         const passOn = (): void => notify(cause);
         own.add(
-          () => void observed(() => work(cause)).subscribe({ error: passOn, complete: passOn }),
+          () => void deferWork(() => work(cause)).subscribe({ error: passOn, complete: passOn }),
         );
         own.unsubscribe();
       };

@@ -1,6 +1,6 @@
 import { defer, filter, Observable, of, Subject } from 'rxjs';
 import { MillraceError } from '../values/errors.js';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { sessionIn } from './call-record.js';
 import type { CallQuery, CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
@@ -37,7 +37,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
         });
         subscriber.next({
           append$: (records) =>
-            observed(() => {
+            deferWork(() => {
               if (!isHeld) throw taken(callId);
               for (const { ends = false, ...record } of records) {
                 const position = call.records.length + 1;

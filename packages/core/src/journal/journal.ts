@@ -33,7 +33,6 @@ import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 import { checkOptions, having, isFunction, oneOf, type Rule } from '../values/options.js';
 import { keySeed, toolScopeOf } from '../seams/tool-context.js';
-import { outcome } from '../run.js';
 import { recorded } from '../memories/recorded.js';
 import { cell, type Perform } from '../step.js';
 import { reach } from '../memories/changed-agents.js';
@@ -68,6 +67,7 @@ import { callSteps, createReplayFilter, createRunning, earlierCalls } from './re
 import { earlierToolCalls } from '../phases/run-tool.js';
 import { interruptLayer, isInterruptible } from '../seams/steps.js';
 import { layerPlaces } from '../seams/layer-places.js';
+import { callProgress } from '../seams/progress.js';
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
@@ -407,10 +407,10 @@ const recordedAnswer = (
       run: () => throwError(() => noReply()),
     }).pipe(
       // `preCall` was delivered before.
-      tap(() => (local(outcome).input = undefined)),
+      tap(() => (local(callProgress).input = undefined)),
     );
   return (call) =>
-    noted$([...call.history, ...(local(outcome).input ?? call.input)]).pipe(
+    noted$([...call.history, ...(local(callProgress).input ?? call.input)]).pipe(
       concatMap(() => recall$()?.pipe(defaultIfEmpty(undefined)) ?? of(undefined)),
       concatMap(() => {
         if (isOutermost && hasEnded) return ended$();

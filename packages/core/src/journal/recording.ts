@@ -1,4 +1,4 @@
-import { andThen, atOnce, observed } from '../flow/eventual.js';
+import { andThen, atOnce, deferWork } from '../flow/eventual.js';
 import {
   type MonoTypeOperatorFunction,
   type Observable,
@@ -269,7 +269,7 @@ const recording = (
     const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step, context);
     let made: { readonly value: T } | undefined;
     const work$ = (): Observable<unknown> =>
-      observed(() => {
+      deferWork(() => {
         const shown = attemptsAt(`${callId}/${id}`, cutShort);
         begins(id, [...shown.keys()]);
         if (isParallel(id)) running.begin(id);
@@ -281,7 +281,7 @@ const recording = (
           return first$ === undefined ? write(it) : concat(first$, of(write(it)));
         });
       });
-    const value$ = observed(() =>
+    const value$ = deferWork(() =>
       andThen(atOnce(journal.step$(`${callId}/${id}`, work$)), (written) => {
         passed.add(id);
         if (made !== undefined) return made.value;

@@ -2,7 +2,6 @@ import { type Instructions, instructionsOf, resolved } from '../call/instruction
 import type { Opening } from '../call/layers/conversation.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { ToolDecision } from '../phases/authorize-tool-call.js';
-import type { ToolCallResult } from '../phases/tool-call.js';
 import { type Call, loopToolkit } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import type { Locals, Step } from '../step.js';
@@ -25,6 +24,7 @@ import {
   isToolResult,
   isUsage,
 } from '../values/shape.js';
+import type { ToolCallResult } from '../phases/review-result.js';
 
 declare module '../step.js' {
   interface Step<T> {

@@ -1,7 +1,6 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, from, map, of, take } from 'rxjs';
 import { ignoreElements, isObservable, ReplaySubject, share, takeUntil, tap } from 'rxjs';
-import type { AgentOptions } from '../agent.js';
 import { contained } from '../flow/contained.js';
 import { usesIn } from '../memories/suspend.js';
 import type { ToolChoice } from '../models/model.js';
@@ -17,6 +16,7 @@ import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../val
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
 import { layerPlaces } from '../seams/layer-places.js';
+import type { AgentOptions } from '../call/agent-options.js';
 
 export interface ToolSelection {
   /** Picks tools for the question. Default: all tools. */

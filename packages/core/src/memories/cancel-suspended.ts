@@ -1,10 +1,10 @@
-import { suspensionsOf } from '../phases/acting.js';
 import type { Context } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { messageOf } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { type Message, type Suspension, textBlock, type ToolMessage } from '../values/message.js';
 import { suspendedIn, withResults } from './suspend.js';
+import { suspensionsOf } from '../phases/settle.js';
 
 /** A new message for a session whose tools wait for results: `cancel` gives them an error result, `refuse` errors. */
 export type OnSuspended = 'cancel' | 'refuse';

@@ -4,7 +4,7 @@ import { toolScopeOf } from '../seams/tool-context.js';
 import { cell, type Locals } from '../step.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
-import { parentTool } from '../seams/call-scope.js';
+import { parentToolOf } from '../seams/call-scope.js';
 import { recorded } from './recorded.js';
 
 /** The calls of an earlier call that this one continues, by the places of their steps. */
@@ -52,7 +52,7 @@ export const reach = (
     info: { callId },
     local,
   } = context;
-  const above = parentTool(context);
+  const above = parentToolOf(context);
   if (above === undefined) return;
   const { calls, reached, orders } = local(continued);
   reached.add(callId);

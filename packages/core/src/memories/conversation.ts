@@ -44,9 +44,7 @@ import { checkOptions, isFlag, type Rule } from '../values/options.js';
 import type { Message, ToolMessage } from '../values/message.js';
 import { freezeMessage, textOf } from '../values/message.js';
 import { cutObservation } from '../values/tool-output.js';
-import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
-import { failed$, outcome, progress } from '../run.js';
 import { repaired } from '../seams/repaired.js';
 import { paired } from '../values/pairing.js';
 import {
@@ -70,6 +68,8 @@ import {
   withResults,
 } from './suspend.js';
 import { layerPlaces } from '../seams/layer-places.js';
+import { loopProgress, callProgress, failed$ } from '../seams/progress.js';
+import { suspensionsOf } from '../phases/settle.js';
 
 /**
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
@@ -92,7 +92,7 @@ export const conversation: Layer = trusted({
         context.local(remembering).add(context.info.callId);
         continueBelow(context, opened, splitInput(call.input).results);
         if (context.local(failures).mode === 'keep') {
-          context.local(outcome).failed$ = (error) => keptOnFailure$(opened, context, error);
+          context.local(callProgress).failed$ = (error) => keptOnFailure$(opened, context, error);
         }
         return next(opened).pipe(
           catchError((error: unknown) =>
@@ -159,10 +159,10 @@ const saved$ = (
   { id, role, name, content, iterations }: Reply,
   { hooks, local }: Context,
 ): Observable<never> => {
-  const end = local(outcome);
-  end.isRemembered = true;
-  end.failed$ = undefined;
-  const { run = local(progress).run } = end;
+  const state = local(callProgress);
+  state.isRemembered = true;
+  state.failed$ = undefined;
+  const { concluded: run = local(loopProgress).run } = state;
   // A layer may have created the reply.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
   const own = messages.findLast((message) => message.id === id);
@@ -205,7 +205,7 @@ const kept$ = (
   { hooks, local }: Context,
 ): Observable<never> =>
   defer(() => {
-    const { run, acting } = local(progress);
+    const { run, acting } = local(loopProgress);
     const { messages, stored } = run ?? {
       messages: [...history, ...input],
       stored: history.length,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, of, Subject, tap, throwError } from 'rxjs';
 import { interruptOn } from '../layers/interrupt-on.js';
-import { type AgentOptions, createAgent } from '../agent.js';
+import { createAgent } from '../agent.js';
 import type { CallOptions } from '../call/call-options.js';
 import { createDemand } from '../flow/demand.js';
 import type { AgentEvent } from '../events.js';
@@ -27,6 +27,7 @@ import { add, answer, exchange, held, user } from './conversations.test-support.
 import { summarise, type SummariseOptions } from './summarise.js';
 import { sessions } from '../layers/sessions/index.js';
 import { journal } from '../journal/index.js';
+import type { AgentOptions } from '../call/agent-options.js';
 
 const pad = 'and so on '.repeat(40);
 const look = tool({ name: 'look', description: 'Looks.', run: () => `blue ${pad}` });

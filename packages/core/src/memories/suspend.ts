@@ -1,9 +1,8 @@
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { concatMap, from, map, mergeMap, type Observable, toArray } from 'rxjs';
 import { firstPhase } from '../call/answer.js';
 import { notAwaited } from '../call/layers/conversation.js';
 import { assistantMessage } from '../phases/limit.js';
-import { suspensionsOf } from '../phases/acting.js';
 import { runTool } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
@@ -39,6 +38,7 @@ import {
   toToolRun,
 } from '../values/tool-output.js';
 import type { LoopCall } from '../seams/call.js';
+import { suspensionsOf } from '../phases/settle.js';
 
 const source: Rule = [
   (value) => value === 'client' || value === 'program',
@@ -195,7 +195,7 @@ const continued$ = (context: Context, call: LoopCall, run: OpenRun) => {
       const tool = toolkit.find(toolCall.name);
       const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
       const decision = { toolCall, failed: false, usage: noUsage };
-      return observed(() => runTool(context, call, run, plan, decision));
+      return deferWork(() => runTool(context, call, run, plan, decision));
     }, call.limits.parallel),
     toArray(),
     map((ran) => {
@@ -258,7 +258,7 @@ const settledBy$ = (
   result: ToolResultBlock,
 ): Observable<ToolResultBlock> => {
   const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
-  return observed(() =>
+  return deferWork(() =>
     hooks.emit(0, after, (event) => {
       const own = defined({ cancelled: result.cancelled });
       if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };

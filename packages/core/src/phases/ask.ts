@@ -1,8 +1,6 @@
 import { type AssistantMessage, type Finish, frozen, toolCallsOf } from '../values/message.js';
 import type { StopChunk } from '../models/chunk-transform.js';
 import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
-import type { CallInfo } from '../values/reply.js';
-import { MillraceError } from '../values/errors.js';
 import { holding, perform } from '../seams/steps.js';
 import { modelThrough } from '../seams/through.js';
 import type { LoopCall } from '../seams/call.js';
@@ -14,6 +12,7 @@ import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
 import { cell, type Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
+import { ownMessage, sameMessage, messageIdAt } from './own-message.js';
 
 export type ModelAnswer =
   | {
@@ -21,7 +20,7 @@ export type ModelAnswer =
       readonly message: AssistantMessage;
       readonly finish: Finish;
       readonly usage: Usage;
-      /** The name of the model that answered, if it is not the requested one (a fallback). */
+      /** The name of the model that answered: a fallback may have. */
       readonly model?: string;
       /** Whether an interceptor ends the call here. */
       readonly stop: boolean;
@@ -49,10 +48,11 @@ type After = Extract<ModifiablePayload, AfterModel>;
 export interface RequestEvents {
   readonly before: (request: BeforeModel) => Before;
   readonly chunk: Chunk;
-  readonly after: (answered: AfterModel, wish: Directive) => After;
+  readonly after: (answered: AfterModel, wish: Wish) => After;
 }
 
-export interface Directive {
+/** The wish of a transform that ended the message. Interceptors may change it. */
+export interface Wish {
   readonly stop?: boolean;
   readonly again?: string;
 }
@@ -82,21 +82,13 @@ export const askModel = (
   });
 };
 
-/** Gives a cached message of another call an id of this call: memory would take it for a known message. */
-const ownMessage = (response: ModelAnswer, { callId }: CallInfo, position: string): ModelAnswer => {
-  const { message } = response;
-  return message.id.startsWith(`${callId}/`)
-    ? response
-    : { ...response, message: { ...message, id: `${callId}/${position}` } };
-};
-
 export interface ModelStep {
   /** Asks the model, with interceptors before and after. */
   readonly work: (attempt: number) => Eventual<ModelAnswer>;
   readonly cut: (why: Pick<Cut, 'message'>) => ModelAnswer;
 }
 
-/** Prepares the request for one message. The only place that asks a model. */
+/** The step of a request, also of those beside the loop (`consult$`). The only place that asks a model. */
 export const modelStep = (
   context: Context,
   call: Asking,
@@ -184,38 +176,13 @@ export const modelStep = (
   };
 };
 
-const messageIdAt = (stepId: string, attempt: number): string =>
-  attempt === 1 ? stepId : `${stepId}~${attempt}`;
-
 const payloadOf = (builder: MessageBuilder, finish: Finish) => ({
   message: frozen(builder.message()),
   finish,
   usage: builder.usage,
 });
 
-const wishOf = ({ halt }: MessageBuilder): Directive => {
+const wishOf = ({ halt }: MessageBuilder): Wish => {
   if (halt === undefined) return {};
   return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
 };
-
-/** An edited message keeps its id; the ids of its tool calls must stay unique in the conversation. */
-const sameMessage = (
-  message: AssistantMessage,
-  edited: AssistantMessage,
-  known: ReadonlySet<string>,
-): AssistantMessage => {
-  const { id, name } = message;
-  const before = idsOf(message);
-  const ids = idsOf(edited);
-  const repeats = ids.some((it) => known.has(it) && !before.includes(it));
-  if (repeats || new Set(ids).size < ids.length) {
-    throw new MillraceError(
-      'interceptor',
-      `An interceptor gave a tool call of the message '${id}' an id that is already used. Give each a unique id.`,
-    );
-  }
-  return frozen({ ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) });
-};
-
-const idsOf = (message: AssistantMessage): readonly string[] =>
-  toolCallsOf(message).map(({ id }) => id);

@@ -1,6 +1,6 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { andThen, type Eventual, observed, recover, toObservable } from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, recover, toObservable } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
@@ -136,7 +136,7 @@ export const authorize = (
     onInput(to);
     hooks.report(run.iteration, { type: 'inputEdited', from, to, by });
   };
-  return observed(() => walkOn(begun(toolCall), list, onEdit)).pipe(
+  return deferWork(() => walkOn(begun(toolCall), list, onEdit)).pipe(
     // Interceptors may have ended it.
     tap((ended) => deciding.announce(ended.walk.toolCall)),
     approving.ended$,

@@ -1,6 +1,6 @@
 import { catchError, defer, map, type Observable, of, tap } from 'rxjs';
 import { type Asking, type ModelAnswer, modelStep, type RequestEvents } from './ask.js';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import type { Call } from '../seams/call.js';
 import type { MillraceErrorCode } from '../values/errors.js';
 import { isMillraceError, messageOf, toMillraceError } from '../values/errors.js';
@@ -71,7 +71,7 @@ export const consult$ = (
     id: position,
     input: request,
     run: (attempt) =>
-      observed(() => work(attempt)).pipe(
+      deferWork(() => work(attempt)).pipe(
         map(read),
         catchError((error: unknown) => {
           const { usage = noUsage } = toMillraceError(error);

@@ -40,6 +40,7 @@ export const reasoning = (context: Context, call: LoopCall): Phase =>
       const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
       // A message that is not the answer is discarded for observers.
       const after = discardUnlessKept(context, decided, response.message);
+      // Waits before the model is asked again, if its text could not be read.
       return afterBackoff(context, call, run, after);
     });
   });
@@ -66,6 +67,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Context, call: Loo
     case 'answered': {
       const { message, again, halt, isShown } = response;
       if (again === undefined) return accept(run, response, context, call);
+      // A transform that ended the message asks for another one, or an interceptor does.
       return halt === undefined
         ? askAgain(context, run, 'again', message, again)
         : afterHalt(context, run, message, again, isShown);

@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained } from '../flow/contained.js';
-import { andThen, type Eventual, observed, recover } from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, recover } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { deadline } from '../flow/deadline.js';
@@ -166,7 +166,7 @@ const outputOf = (
     hooks.report(iteration, progressOf(emission.value));
     return last;
   };
-  const emitted = policy === undefined ? runOnce() : observed(runOnce);
+  const emitted = policy === undefined ? runOnce() : deferWork(runOnce);
   if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
   return emitted.pipe(
     contained(),
@@ -180,7 +180,7 @@ const outputOf = (
       ? concatMap((emission) =>
           emission.type === 'output'
             ? of(emission)
-            : observed(() => hooks.emit(iteration, progressOf(emission.value), () => EMPTY)).pipe(
+            : deferWork(() => hooks.emit(iteration, progressOf(emission.value), () => EMPTY)).pipe(
                 catchError(onInterceptorError),
               ),
         )

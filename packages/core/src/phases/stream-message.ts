@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, EMPTY, find, mergeMap, type Observable, of } from 'rxjs';
 import { contained, failing } from '../flow/contained.js';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import type { Demand } from '../flow/demand.js';
@@ -55,7 +55,7 @@ export const streamMessage$ = (
     // Not a literal with two spreads: that takes ten times as long.
     const event = Object.assign({}, chunk, delta);
     if (event.type === 'reasoningChunk' || !isIntercepted) hooks.report(iteration, event);
-    else shown = [...shown, observed(() => hooks.emit(iteration, event, () => EMPTY))];
+    else shown = [...shown, deferWork(() => hooks.emit(iteration, event, () => EMPTY))];
   };
   /** Returns whether the message ends here. */
   const take = (part: MessageChunk): boolean => {

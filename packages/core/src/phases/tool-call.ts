@@ -1,38 +1,27 @@
 import { timer } from 'rxjs';
-import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
-import { freezeResult, frozen } from '../values/message.js';
-import type { Extras, ToolOutput } from '../values/tool-output.js';
-import { cutObservation, errorIn, failedOutput, rejectedResult } from '../values/tool-output.js';
+import type { ToolResultBlock, ToolCallBlock } from '../values/message.js';
+import { frozen } from '../values/message.js';
+import type { ToolOutput } from '../values/tool-output.js';
+import { failedOutput } from '../values/tool-output.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { answered, authorize, interruptedText } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
 import type { LoopCall } from '../seams/call.js';
 import { holding, perform } from '../seams/steps.js';
 import type { Context } from '../seams/layer.js';
-import { withError } from '../events.js';
 import { andThen, type Eventual } from '../flow/eventual.js';
-import { type OpenRun, progress } from '../run.js';
-import { defined } from '../values/json.js';
+import type { OpenRun } from '../run.js';
 import { createToolRun, earlierToolCalls, type PendingRun, type RunOutcome } from './run-tool.js';
-import { type CostBelow, costOf } from '../seams/spending.js';
+import { costOf } from '../seams/spending.js';
 import type { Cut } from '../step.js';
-import type { PlannedCall, AskedCall } from '../tools/batch.js';
-
-export interface ToolCallResult extends CostBelow {
-  readonly index: number;
-  /** The tool call as it ran, with the edits of interceptors. */
-  readonly toolCall: ToolCallBlock;
-  readonly result: ToolResultBlock;
-  readonly ms: number;
-  readonly executed: boolean;
-  /** Whether it failed, or could not start because of the model's arguments. */
-  readonly failed: boolean;
-  /** Values for later tools, hidden from the model. */
-  readonly extras: Extras;
-  /** The complete content, if it is the answer. */
-  readonly finalAnswer: readonly ContentBlock[] | undefined;
-  readonly stop: boolean;
-}
+import type { PlannedCall } from '../tools/batch.js';
+import { loopProgress } from '../seams/progress.js';
+import {
+  reviewedResult,
+  warnAndNote,
+  failuresInRow,
+  type ToolCallResult,
+} from './review-result.js';
 
 /**
  * Answers a tool call in two steps, the decision and the run. Emits one result, and one `preActing` and `postActing`
@@ -63,10 +52,10 @@ export const runTool = (
   const { isReported, ...step } = toolStep(context, call, run, plan, decision);
   const ran = perform(context, { kind: 'tool', id, input: decision.toolCall, ...step });
   return andThen(ran, (given) => {
-    const outcome = sameUse(given, plan);
+    const outcome = forPlan(given, plan);
     const { toolCall, result, ms } = outcome;
-    context.local(progress).acting?.results.push(result);
-    // A layer, such as a cache, answered it.
+    context.local(loopProgress).acting?.results.push(result);
+    // A layer, such as a cache, answered it: neither this step nor the process that recorded it has reported it.
     if (!isReported() && context.local(earlierToolCalls).wasReported?.(id) !== true) {
       context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
     }
@@ -74,7 +63,8 @@ export const runTool = (
   });
 };
 
-const sameUse = (
+/** A result that a layer, such as a cache, took from another tool call gets the id and the place of this one. */
+const forPlan = (
   outcome: ToolCallResult,
   { index, toolCall: { id } }: PlannedCall,
 ): ToolCallResult =>
@@ -112,6 +102,7 @@ const intentStep = (
         refused: refusal(run, plan) ?? known,
       }),
     cut: ({ message }: Cut): ToolDecision => {
+      // It has begun, so it failed, as a tool does that is cut.
       if (isAnnounced)
         return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
       announce(latest);
@@ -143,13 +134,13 @@ const toolStep = (
     ran = given;
     isReported = true;
     const ms = scheduler.now() - startedAt;
-    const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
+    const failures = given.failed ? failuresInRow(run.asked, plan.toolCall.name) : 0;
     const note = warnAndNote(context, call, run, plan, failures);
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
     const outcome = (): Eventual<ToolCallResult> =>
       holding(context, position, () =>
-        reviewed(context, call, run, given, { index: plan.index, ms }, note),
+        reviewedResult(context, call, run, given, { index: plan.index, ms }, note),
       );
     return backoff === 0 ? outcome() : andThen(timer(backoff, scheduler), outcome);
   };
@@ -166,7 +157,7 @@ const toolStep = (
       const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
       const ms = scheduler.now() - startedAt;
       // No backoff: the model will not be asked again.
-      return reviewed(context, call, run, given, { index: plan.index, ms }, '');
+      return reviewedResult(context, call, run, given, { index: plan.index, ms }, '');
     },
   };
 };
@@ -177,7 +168,7 @@ const runAgain = (position: string): MillraceError =>
     `A layer ran the step '${position}' again after its tool had returned a result. Retry within the tool.`,
   );
 
-/** The outcome of a tool call cut before it started, equal to one cut later: a record cannot distinguish them. */
+/** The outcome of a tool call that was cut before it began. It counts as one that ran: a record cannot distinguish them. */
 const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   toolCall: decision.toolCall,
   output: decision.answer ?? failedOutput(why),
@@ -185,92 +176,3 @@ const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   failed: decision.answer === undefined || decision.failed,
   ...costOf(decision),
 });
-
-const warnAndNote = (
-  { hooks }: Context,
-  { limits }: LoopCall,
-  { iteration }: OpenRun,
-  { toolCall: { name }, repeats, refusal: refused }: PlannedCall,
-  failures: number,
-): string => {
-  const warn = (message: string): void => hooks.report(iteration, { type: 'warning', message });
-  const isAgain = repeats > 0 && refused === undefined;
-  const isHopeless = failures > limits.maxToolErrors;
-  if (isAgain && repeats > 1) {
-    warn(
-      `The model called the tool '${name}' with the same arguments ${repeats + 1} times in a row.`,
-    );
-  }
-  if (isHopeless) warn(`The tool '${name}' has failed ${failures} times in a row.`);
-  return [
-    ...(isAgain ? [sameAgain(name, repeats)] : []),
-    ...(isHopeless ? [tooManyFailures(name, failures)] : []),
-  ].join('\n');
-};
-
-const reviewed = (
-  { hooks }: Context,
-  { limits }: LoopCall,
-  { iteration }: OpenRun,
-  { toolCall, output, executed, failed, usage, below }: RunOutcome,
-  at: Pick<ToolCallResult, 'index' | 'ms'>,
-  note: string,
-): Eventual<ToolCallResult> => {
-  const given = resultOf(toolCall, output, note);
-  const after = { type: 'postActing', toolCall, result: given, ms: at.ms } as const;
-  const error = errorIn(output);
-  const payload = withError(
-    output.finalAnswer === true ? { ...after, finalAnswer: true } : after,
-    error,
-  );
-  const ran = { toolCall, executed, failed, usage, ...at, ...(below && { below }) };
-  return hooks.emit(iteration, payload, (event): ToolCallResult => {
-    if (event === undefined) {
-      const result = rejectedResult(toolCall.id);
-      hooks.report(iteration, withError({ ...after, result }, error));
-      return { result, extras: {}, finalAnswer: undefined, stop: false, ...ran };
-    }
-    const { content, isError, suspended: later } = event.result;
-    if (later && !later.below) {
-      const { from } = later;
-      const request = frozen(later.request);
-      hooks.report(iteration, { type: 'suspended', toolCall, request, from });
-    }
-    const shown = cutObservation(content, limits.maxObservation);
-    const isAsGiven = event.result === given && shown === content;
-    return {
-      result: isAsGiven
-        ? given
-        : freezeResult({ ...event.result, toolCallId: toolCall.id, content: shown }),
-      extras: output.extras ?? {},
-      finalAnswer: event.finalAnswer === true && !isError ? content : undefined,
-      stop: event.stop === true,
-      ...ran,
-    };
-  });
-};
-
-const resultOf = (
-  { id }: ToolCallBlock,
-  { content, isError, details, suspended }: ToolOutput,
-  note: string,
-): ToolResultBlock => ({
-  type: 'tool_result',
-  toolCallId: id,
-  content,
-  isError,
-  ...(note === '' ? {} : { note }),
-  ...defined({ details, suspended }),
-});
-
-/** Counts this failure, too, which is not among the uses yet. */
-const failuresInRow = (uses: readonly AskedCall[], name: string): number => {
-  const own = uses.filter(({ toolCall }) => toolCall.name === name);
-  return own.length - own.findLastIndex(({ failed }) => !failed);
-};
-
-const tooManyFailures = (name: string, failures: number): string =>
-  `The tool ${name} has failed ${failures} times in a row. Do not call it again: continue without it, or say what is missing.`;
-
-const sameAgain = (name: string, repeats: number): string =>
-  `You have called ${name} with the same arguments ${repeats + 1} times in a row. Use its result, or call something else.`;

@@ -1,6 +1,6 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import { map } from 'rxjs';
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkOptions, isFlag, isFunction, type Rule } from '../values/options.js';
@@ -95,7 +95,7 @@ export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
           ? { valid: true, value: whole, input: whole }
           : refused(problems, hidden);
       };
-      return check === undefined ? check$.pipe(map(verdict)) : observed(() => verdict(check));
+      return check === undefined ? check$.pipe(map(verdict)) : deferWork(() => verdict(check));
     },
   };
 };

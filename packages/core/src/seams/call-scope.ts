@@ -12,7 +12,7 @@ export interface CallScope {
   readonly context: Context;
   readonly labels: CallLabels;
   /** The tool call that makes the call. */
-  readonly above: ToolScope | undefined;
+  readonly parentTool: ToolScope | undefined;
   /** The calls that may wait for this one: its lineage, and calls whose tools started it without being its parent. */
   readonly waiters: readonly CallInfo[];
   /** Receivers of the events of the call and its sub-agents. */
@@ -21,15 +21,17 @@ export interface CallScope {
   readonly speakerInterceptors: readonly Hook[];
   /** Delivers the events of the family of calls, one at a time. */
   readonly deliver: Trampoline;
-  readonly cells: Map<Cell<unknown>, unknown>;
+  readonly familyCells: Map<Cell<unknown>, unknown>;
 }
 
 /** The part of a tool call that its calls need. */
 export interface ToolScope {
+  /** The call of the tool. */
   readonly scope: CallScope;
   readonly values: ContextValues;
   readonly stepId: string;
   readonly isOver: () => boolean;
+  /** The reports of the calls that it makes. */
   readonly below: Below;
   readonly callIds: CallIds;
   readonly speaks: boolean;
@@ -53,8 +55,8 @@ export const scopeOf = ({ local }: Pick<Context, 'local'>): CallScope => {
 };
 
 /** The tool call that makes the call, if one does. */
-export const parentTool = (context: Pick<Context, 'local'>): ToolScope | undefined =>
-  scopeOf(context).above;
+export const parentToolOf = (context: Pick<Context, 'local'>): ToolScope | undefined =>
+  scopeOf(context).parentTool;
 
 /** The ancestors of a call, outermost first, and itself. */
 export const lineageOf = (call: CallInfo): readonly CallInfo[] =>

@@ -49,7 +49,7 @@ export interface Hooks {
   /** Adds an attendant, before the first event. */
   attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
-  isSettled(): boolean;
+  hasDeliveredLast(): boolean;
 }
 
 /** One interceptor of an event. */
@@ -214,7 +214,7 @@ export const createHooks = ({
           ? (type, isEnd, now) => outer(type, isEnd, () => by(type, isEnd, now))
           : by;
     },
-    isSettled: () => settled,
+    hasDeliveredLast: () => settled,
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>((before, { name, transform }) => {
         const onPassedOver = (error: MillraceError): void =>

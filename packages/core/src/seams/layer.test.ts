@@ -25,8 +25,8 @@ import {
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { interruptLayer } from './steps.js';
-import { handedDown, layersOf } from './through.js';
 import { type Cell, cell, createLocals } from '../step.js';
+import { layersOf, handedDown } from '../call/compose.js';
 
 const layer = (name: string, more: Omit<Layer, 'name'> = {}): Layer => ({ name, ...more });
 const names = (layers: readonly Layer[]): readonly string[] => layers.map(({ name }) => name);

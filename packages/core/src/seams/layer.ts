@@ -37,7 +37,7 @@ export type Answer = (call: Call) => Observable<Reply>;
 
 /**
  * A feature that `use` adds to an agent or a call. Each part is created once per call. A layer gets a call or a step and `next`; it
- * answers with `next`'s value, its own, or an error. An interrupt cuts the step it waits in; a wait outside a step is its own fault.
+ * answers with `next`'s value, its own, or an error. An interrupt cuts the step it waits in, and does not end a wait outside a step.
  *
  * This layer waits for an account in a step, so a journal records it and an interrupt cuts it. If questions are left, the reply is that of
  * `next`; otherwise it is an answer of the layer. If the account cannot be loaded, the call fails with that error, which names the layer.
@@ -89,9 +89,9 @@ export type Answer = (call: Call) => Observable<Reply>;
 export interface Layer {
   /** The name in errors and for `single`. */
   readonly name: string;
-  /** Lower is further out. Default: 100. */
+  /** Its place: lower is further out. `layerPlaces` has those of Millrace. Default: 100. */
   readonly priority?: number;
-  /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
+  /** Also applies to sub-agents; with `voice`, only to those whose text is shown as that of this agent. */
   readonly inherit?: true | 'voice';
   /** Fields of `CallInfo`, events and tool contexts. They cannot replace a standard field. */
   readonly labels?: CallLabels;
@@ -108,7 +108,7 @@ export interface Layer {
    * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
    * errors, which fails the call. Emits one reply, which is passed on when the layer completes. An interrupt cuts the step of its context
    * in which the layer waits, and the layer decides; no interrupt ends a wait outside a step.
-   * To end the call, trigger `context.interruption`, and put `interruptLayer` beside the layer; unsubscribing from `next(call)` reports nothing.
+   * To end the call, trigger `context.interruption`, and list `interruptLayer` with the layer (`use: [[interruptLayer, mine]]`); unsubscribing from `next(call)` reports nothing.
    */
   readonly call?: (context: Context) => (next: Answer) => Answer;
   /**

@@ -1,5 +1,5 @@
 import { mergeMap, of } from 'rxjs';
-import { type Eventual, observed } from '../flow/eventual.js';
+import { type Eventual, deferWork } from '../flow/eventual.js';
 import type { OpenRun, Run } from '../run.js';
 import type { Phase, PhaseFactory } from './layer.js';
 
@@ -19,7 +19,7 @@ export const phase = (work: (run: OpenRun) => Eventual<Run>): Phase =>
 
 /** Creates a phase that works on open and ended runs. */
 export const phaseOfAny = (work: (run: Run) => Eventual<Run>): Phase => {
-  const operator: Phase = mergeMap((run) => observed(() => work(run)));
+  const operator: Phase = mergeMap((run) => deferWork(() => work(run)));
   works.set(operator, work);
   return operator;
 };

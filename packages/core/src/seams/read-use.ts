@@ -2,7 +2,7 @@ import { type MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkOptions, isFunction, isNumber, isText, oneOf, type Rule } from '../values/options.js';
 import { isContextEntry } from '../tools/context-key.js';
-import { isInterceptor } from './interceptor.js';
+import { isInterceptor, type Hook } from './interceptor.js';
 import type { Layer } from './layer.js';
 
 /** Reads the option `use`: a list of layers, some in lists of their own. Throws a `config` error that names the fix. */
@@ -51,3 +51,14 @@ const noLayer = (owner: string, given: unknown): MillraceError =>
       ? `${owner}: 'use' has a function, which probably returns the layer: call it, as in ${given.name || 'layer'}(…).`
       : `${owner}: 'use' takes a list of interceptors, such as on(type, operator), and layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
   );
+
+export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
+  layers.flatMap((layer) => [
+    ...(isInterceptor(layer) ? [layer.hook] : []),
+    ...(layer.on ?? []).map(({ hook }) => hook),
+  ]);
+
+/** The layers that run hooks of `prepare`: a call without such hooks does not have them. */
+export const layersFor = (hooks: readonly Hook[]): readonly Layer[] => [
+  ...new Set(hooks.flatMap((hook) => (hook.kind === 'prepare' ? hook.layer : [])).filter(isLayer)),
+];

@@ -1,7 +1,7 @@
 import { concatMap, defer, EMPTY, finalize, noop, tap } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
 import { oneValue } from '../flow/one-value.js';
-import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
+import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
 import { cell, type Cut, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';
 import type { Context, Layer } from './layer.js';
@@ -23,10 +23,10 @@ export const performThrough = (layers: readonly Layer[], context: Context): Perf
     (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
     (step) => step.run(1),
   );
-  // Trusted layers need no memory of the value: they neither cut nor repeat a step.
+  // Trusted layers neither cut nor repeat a step. `interruptLayer` is not one: `checkedStep` must see that it completes empty.
   if (wraps.every(({ isTrusted }) => isTrusted)) return (step) => atOnce(through(stepOf(step)));
   const cutsAt = layers.indexOf(interruptLayer);
-  // Layers within the interrupt may still redact the value: it waits until they have passed the value on.
+  // Layers within may still redact a value: an interrupt must not emit it before they have passed it on, so the step is held until then.
   const hasLayersWithin = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
   return keepingValue(through, hasLayersWithin ? context.interruption : undefined);
 };
@@ -45,8 +45,8 @@ export const performer = cell('call', (): { perform: PerformStep } => ({
 
 /** The step as layers see it. */
 export const stepOf = <T>({ work, cut, ...given }: KernelStep<T>): Step<T> => {
-  const run$: Step<T>['run'] = (attempt) => observed(() => work(attempt));
-  const cut$: Step<T>['cut'] = cut && ((why) => observed(() => cut(why)));
+  const run$: Step<T>['run'] = (attempt) => deferWork(() => work(attempt));
+  const cut$: Step<T>['cut'] = cut && ((why) => deferWork(() => cut(why)));
   const step: Step<T> = { ...given, run: run$, ...(cut$ && { cut: cut$ }) };
   return step;
 };
@@ -65,7 +65,7 @@ const keepingValue = (
   interruption: Pick<Interruption, 'hold'> | undefined,
 ): PerformStep => {
   const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
-    // Each layer counts attempts from 1; recorded attempts are added.
+    // A layer that repeats a step asks for attempt 1 again, and a journal adds the recorded ones: those made here are counted here.
     let earlier = 0;
     let value: { readonly it: T } | undefined;
     let release = noop;
@@ -96,7 +96,7 @@ const keepingValue = (
 const checkedStep =
   (name: string, performed: Perform): Perform =>
   <T>(step: Step<T>) =>
-    observed(() =>
+    deferWork(() =>
       oneValue(
         performed(step),
         () => stepFault(name, step, 'two values'),
@@ -125,7 +125,7 @@ export const interruptLayer: Layer = {
     (next) =>
     <T>(step: Step<T>) => {
       if (step.cut === undefined && step.optional !== true) return next(step);
-      // While recorded steps are replayed, an interrupt cuts what only waits.
+      // `signal$` waits while recorded steps are replayed; what only waits is cut immediately.
       const signal$ = step.kind === 'wait' ? interruption.asked$ : interruption.signal$;
       const cut$ = signal$.pipe(concatMap(() => interruption.released$(step.id)));
       return defer(() =>
@@ -146,7 +146,7 @@ export const holding = <T>(
 ): Eventual<T> => {
   if (!isInterruptible(context)) return work();
   let release = noop;
-  return observed(work).pipe(
+  return deferWork(work).pipe(
     tap({
       subscribe: () => (release = context.interruption.hold(stepId)),
       finalize: () => release(),

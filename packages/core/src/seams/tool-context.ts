@@ -100,7 +100,7 @@ export const toolContext = (
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
-  const below = { spent: noSpending, base: prefix, unmarked, above: scope.above?.below };
+  const below = { spent: noSpending, base: prefix, unmarked, above: scope.parentTool?.below };
   scopes.set(lent, { scope, values, stepId, isOver, below, callIds, speaks });
   return lent;
 };
@@ -163,7 +163,7 @@ export const nextCallId = ({ callIds }: ToolScope): string => {
 
 export const spendBelow = ({ below, scope }: ToolScope, spending: Spending): void => {
   below.spent = addSpending(below.spent, spending);
-  if (scope.above !== undefined) spendBelow(scope.above, spending);
+  if (scope.parentTool !== undefined) spendBelow(scope.parentTool, spending);
 };
 
 export const spentBelow = (context: ToolContext): CostBelow =>

@@ -20,7 +20,7 @@ export interface PlannedCall {
 
 /** The planned batch, the extras that no tool took, and whether the limit of tool calls is reached. */
 export interface Plan {
-  readonly uses: readonly PlannedCall[];
+  readonly plans: readonly PlannedCall[];
   readonly extras: Extras;
   readonly isLimited: boolean;
 }
@@ -37,14 +37,14 @@ export interface AskedCall {
 }
 
 interface Before {
-  readonly uses: readonly AskedCall[];
+  readonly asked: readonly AskedCall[];
   readonly extras: Extras;
   readonly executed: number;
 }
 
 export const planBatch = (
-  { uses: before, extras: passedOn, executed }: Before,
-  asked: readonly ToolCallBlock[],
+  { asked: before, extras: passedOn, executed }: Before,
+  toolCalls: readonly ToolCallBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
 ): Plan => {
@@ -80,8 +80,8 @@ export const planBatch = (
     extras = rest;
     return { ...use, extras: taken, repeats };
   };
-  asked.forEach((toolCall, index) => here.push(plan(toolCall, index)));
-  return { uses: here, extras, isLimited };
+  toolCalls.forEach((toolCall, index) => here.push(plan(toolCall, index)));
+  return { plans: here, extras, isLimited };
 };
 
 /** Arguments that could not be parsed are equal only if their texts are. */
@@ -116,4 +116,18 @@ const parted = (
     Object.fromEntries(entries.filter(isTaken)),
     Object.fromEntries(entries.filter((entry) => !isTaken(entry))),
   ];
+};
+
+/** Groups tool calls that run in parallel: neighbours, unless one is exclusive. Skips those that reuse a result. */
+export const batchesOf = (plans: readonly PlannedCall[]): readonly (readonly PlannedCall[])[] => {
+  const batches: PlannedCall[][] = [];
+  let together = false;
+  for (const use of plans) {
+    if (use.sameAs !== undefined) continue;
+    const alone = use.tool?.exclusive === true;
+    if (together && !alone) batches.at(-1)?.push(use);
+    else batches.push([use]);
+    together = !alone;
+  }
+  return batches;
 };

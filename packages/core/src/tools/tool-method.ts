@@ -1,4 +1,4 @@
-import { observed } from '../flow/eventual.js';
+import { deferWork } from '../flow/eventual.js';
 import { misuse } from '../values/errors.js';
 import type { Given, Infer, InputSchema, OutputSchema } from '../values/schema.js';
 import { emissions, type NoParameters, tool, type ToolDefinition } from './tool.js';
@@ -34,7 +34,7 @@ export const toolMethod =
       const own: Tool = {
         ...shape,
         run$: (input, context) =>
-          observed(() => {
+          deferWork(() => {
             // Read at each call: a subclass may override it.
             const method = decorated.access.get(this);
             // The validator guarantees the schema's type; no type guard can express that.

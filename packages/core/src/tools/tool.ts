@@ -1,4 +1,4 @@
-import { andThen, type Eventual, observed, toObservable } from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, toObservable } from '../flow/eventual.js';
 import type { Observable, ObservableInput } from 'rxjs';
 import { concat, EMPTY, from, isObservable, map, mergeMap, of, concatMap, defer } from 'rxjs';
 import {
@@ -103,7 +103,7 @@ export const tool = <
     ...(requires.length > 0 && { assertReady: withValues(name, requires) }),
     validation$: (value, _values, hidden) => validatedWithoutNulls$(validator, value, hidden),
     run$: (value, context) =>
-      observed(() => {
+      deferWork(() => {
         // The validator guarantees the schema's type; no type guard can express that.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         const returned = run(value as Infer<Schema>, context);
@@ -256,7 +256,7 @@ const readEmissions = (
           return of<ToolEmission>({ type: 'progress', value });
         }),
       ),
-      observed(() => emitted(toOutput$(resultOf(returned, texts, last)))),
+      deferWork(() => emitted(toOutput$(resultOf(returned, texts, last)))),
     );
   });
 

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { andThen, atOnce, type Eventual, observed } from '../flow/eventual.js';
+import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
 import { withoutForbiddenNulls } from '../values/admits.js';
 import { type Validation, type Validator, withoutHidden } from '../values/schema.js';
 
@@ -8,7 +8,7 @@ export const validatedWithoutNulls$ = (
   { jsonSchema, validation$ }: Validator,
   ...[input, hidden]: Parameters<Validator['validation$']>
 ): Observable<Validation> =>
-  observed(() =>
+  deferWork(() =>
     andThen(atOnce(validation$(input, hidden)), (first): Eventual<Validation> => {
       if (first.valid) return first;
       const given = withoutHidden(input, hidden);

@@ -1,4 +1,4 @@
-import { andThen, type Eventual, observed } from '../../flow/eventual.js';
+import { andThen, type Eventual, deferWork } from '../../flow/eventual.js';
 import { repaired } from '../../seams/repaired.js';
 import type { Call } from '../../seams/call.js';
 import type { Answer, Layer, Context } from '../../seams/layer.js';
@@ -44,7 +44,7 @@ export const loadConversation$ = (
   load: (willRun: boolean) => Eventual<Conversation>,
   next: Answer,
 ): Observable<Reply> =>
-  observed(() => {
+  deferWork(() => {
     const { info, interruption, local, scheduler } = context;
     const willRun = call.status === 'prepared' && interruption.current === undefined;
     const { own } = local(instructionsOf);

@@ -1,5 +1,5 @@
 import { map, type Observable } from 'rxjs';
-import { andThen, atOnce, type Eventual, observed } from '../../flow/eventual.js';
+import { andThen, atOnce, type Eventual, deferWork } from '../../flow/eventual.js';
 import { stoppedMessage } from '../../phases/limit.js';
 import { type AnswerForm, answerForm } from '../../seams/call.js';
 import type { Layer, Context } from '../../seams/layer.js';
@@ -14,7 +14,7 @@ export const postCallLayer: Layer = trusted({
   name: 'postCall',
   priority: layerPlaces.postCall,
   call: (context) => (next) => (call) =>
-    observed(() =>
+    deferWork(() =>
       andThen(atOnce(next(call)), (reply) =>
         perform(context, {
           kind: 'reply',

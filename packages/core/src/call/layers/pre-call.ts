@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
-import { type Eventual, observed } from '../../flow/eventual.js';
-import { outcome } from '../../run.js';
+import { type Eventual, deferWork } from '../../flow/eventual.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { callProgress } from '../../seams/progress.js';
 
 /** Starts a call, after the outer layers. */
 export const preCallLayer: Layer = trusted({
@@ -17,8 +17,8 @@ export const afterPreCall$ = <T>(
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   next: () => Eventual<T>,
 ): Observable<T> =>
-  observed(() => {
-    const state = local(outcome);
+  deferWork(() => {
+    const state = local(callProgress);
     const { input } = state;
     state.input = undefined;
     if (input === undefined) return next();

@@ -1,5 +1,4 @@
 import { defer, map, tap } from 'rxjs';
-import type { AgentOptions } from '../../agent.js';
 import type { CallInfo } from '../../values/reply.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { MillraceError, misuse } from '../../values/errors.js';
@@ -31,6 +30,7 @@ import {
 } from '../../models/count-request.js';
 import { estimateText } from '../../models/estimate-tokens.js';
 import { fitMessages } from '../../models/fit-messages.js';
+import type { AgentOptions } from '../../call/agent-options.js';
 
 const fitPriority = 10_000;
 

@@ -23,7 +23,7 @@ import {
 } from '../../seams/interceptor.js';
 import { hasFields, isArrayOf, isMessage, isString } from '../../values/shape.js';
 import { isRecord } from '../../values/json.js';
-import { hooksOf, trusted } from '../../seams/through.js';
+import { trusted } from '../../seams/through.js';
 import type { Layer, Context } from '../../seams/layer.js';
 import { noMemory } from '../../values/memory.js';
 import type { UserMessage } from '../../values/message.js';
@@ -34,6 +34,7 @@ import type { Step } from '../../step.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from '../../tools/toolkit.js';
 import type { Call } from '../../seams/call.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { hooksOf } from '../../seams/read-use.js';
 
 /**
  * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end

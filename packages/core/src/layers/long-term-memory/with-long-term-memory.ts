@@ -1,4 +1,3 @@
-import type { AgentOptions } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
 import { appended$ } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
@@ -36,7 +35,7 @@ import { consult$, consultInCall$ } from '../../phases/consult.js';
 import { section, taskOf } from '../../models/prompt.js';
 import { type Message, textBlock, textOf, type UserMessage } from '../../values/message.js';
 import { type Plan, planKey } from '../planning/plan-state.js';
-import { note, type OpenRun, outcome, runKey, spend } from '../../run.js';
+import { note, type OpenRun, runKey, spend } from '../../run.js';
 import { rankMemories, recalledTitle, formatMemories } from './format-memories.js';
 import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
 import { messageOf } from '../../values/errors.js';
@@ -47,6 +46,8 @@ import { valueOf } from '../../tools/context-key.js';
 import { wholeOf, wrapMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import type { AgentOptions } from '../../call/agent-options.js';
+import { callProgress } from '../../seams/progress.js';
 
 /**
  * Adds long-term memory to an agent: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{
@@ -259,7 +260,7 @@ const recordMemories = (
           input: reply,
           run: () =>
             defer(() => {
-              const { run } = local(outcome);
+              const { concluded: run } = local(callProgress);
               const memories = memoriesOfCall(call, prepared.input, run, reply, settings);
               return memories.length === 0
                 ? of([])

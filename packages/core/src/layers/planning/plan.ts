@@ -1,5 +1,4 @@
 import { map } from 'rxjs';
-import type { AgentOptions } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
 import { alsoEnded } from '../../seams/phase.js';
 import type { PhaseFactory, Context } from '../../seams/layer.js';
@@ -25,6 +24,7 @@ import {
   planTools,
 } from './plan-state.js';
 import { planPrompt } from './planning-options.js';
+import type { AgentOptions } from '../../call/agent-options.js';
 
 /** Lets the model keep a plan of up to 50 steps by `create_plan`, `update_step` and `revise_plan`, which keeps settled steps, and shows it in every request. */
 export const withPlan = <const Output extends InputSchema | undefined = undefined>(

@@ -1,5 +1,5 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
-import { observed } from '../../flow/eventual.js';
+import { deferWork } from '../../flow/eventual.js';
 import { alsoEnded } from '../../seams/phase.js';
 import type { PhaseFactory, Context } from '../../seams/layer.js';
 import { discard, discardUnlessKept } from '../../phases/message-builder.js';
@@ -183,7 +183,7 @@ const attempt$ = (
     });
   };
   const closing = closingOf(context, call, run, options, nth);
-  return observed(() => closeRun(run, context, call, closing)).pipe(
+  return deferWork(() => closeRun(run, context, call, closing)).pipe(
     concatMap((written) =>
       outputOf$(context, call, written, ({ answer }, why) => {
         const mayRetry = nth < maxOutputCorrections && hasIterations;

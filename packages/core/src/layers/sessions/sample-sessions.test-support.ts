@@ -1,5 +1,5 @@
 import { NEVER } from 'rxjs';
-import { type Agent, type AgentOptions, createAgent } from '../../agent.js';
+import { type Agent, createAgent } from '../../agent.js';
 import { createCallStore, inProcessCalls, journal } from '../../journal/index.js';
 import { textBlock } from '../../values/message.js';
 import type { ModelChunk } from '../../models/model.js';
@@ -20,6 +20,7 @@ import { suspend, toolResults } from '../../memories/suspend.js';
 import { toolGroup } from '../../tools/tool-group.js';
 import { budget } from '../traffic/index.js';
 import { sessions, type Session, type SessionState } from './index.js';
+import type { AgentOptions } from '../../call/agent-options.js';
 
 const add = tool({
   name: 'add',

@@ -54,10 +54,10 @@ import {
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
 import { afterPreCall$ } from '../../call/layers/pre-call.js';
-import { outcome } from '../../run.js';
 import { scopeOf } from '../../seams/call-scope.js';
 import { interruptLayer } from '../../seams/steps.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { callProgress } from '../../seams/progress.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -222,7 +222,8 @@ const queueLayer = (
         take(1),
         tap((reply) => {
           entry.attempts.replied();
-          if (queueState.turn) record.end(info.callId, reply, local(outcome).isRemembered === true);
+          if (queueState.turn)
+            record.end(info.callId, reply, local(callProgress).isRemembered === true);
           end();
         }),
         finalize(end),

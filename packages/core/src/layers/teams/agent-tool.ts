@@ -1,5 +1,5 @@
 import { defer, map } from 'rxjs';
-import { type Agent, type AgentOptions, agentRules, createAgent } from '../../agent.js';
+import { type Agent, createAgent } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
 import type { EndReason, Reply } from '../../values/reply.js';
 import type { OutputOf } from '../../call/callable.js';
@@ -26,6 +26,7 @@ import { failedOutput, type ToolOutput, toolOutput } from '../../values/tool-out
 import { tool } from '../../tools/tool.js';
 import { namesOf } from '../../tools/toolkit.js';
 import type { Tool, ToolContext, ToolPolicy } from '../../tools/types.js';
+import { type AgentOptions, agentRules } from '../../call/agent-options.js';
 
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
   ToolPolicy,

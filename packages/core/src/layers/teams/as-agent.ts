@@ -1,11 +1,11 @@
 import type { Observable, OperatorFunction } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, EMPTY, map, of, takeLast } from 'rxjs';
-import { type Agent, type AgentOptions, agentRules, defineAgent } from '../../agent.js';
+import { type Agent, defineAgent } from '../../agent.js';
 import type { Context } from '../../seams/layer.js';
-import { parentTool } from '../../seams/call-scope.js';
+import { parentToolOf } from '../../seams/call-scope.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkPlaced } from '../../call/call-options.js';
-import { runOfCall, concludeRun, withOutput$ } from '../../call/answer.js';
+import { runOfCall, concludeRun } from '../../call/answer.js';
 import { memberRuns, stepsId, toolRunsBelow } from './member-runs.js';
 import { steerings } from '../sessions/steering.js';
 import type { Call } from '../../seams/call.js';
@@ -29,21 +29,15 @@ import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../
 import type { Rule } from '../../values/options.js';
 import { alwaysShown } from '../select-tools.js';
 import { toolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
-import {
-  append,
-  end,
-  type EndedRun,
-  hasEnded,
-  type OpenRun,
-  progress,
-  type Run,
-  spend,
-} from '../../run.js';
+import { append, end, type EndedRun, hasEnded, type OpenRun, type Run, spend } from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { isMessage } from '../../values/shape.js';
 import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
 import { waited$ } from '../../step.js';
 import { tokensIn, type Usage } from '../../values/usage.js';
+import { type AgentOptions, agentRules } from '../../call/agent-options.js';
+import { loopProgress } from '../../seams/progress.js';
+import { withOutput$ } from '../../call/answer-with.js';
 
 /** Options of an agent made of a step: all options without those of the model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
@@ -159,7 +153,7 @@ const answer$ = (
       // A step that fails because its calls were interrupted or suspended has not failed.
       catchError((error: unknown) => {
         if (isOver() || outputBelow(parent) !== undefined) return EMPTY;
-        context.local(progress).run = withRunsBelow(openRun, spentBelow(parent).usage, context);
+        context.local(loopProgress).run = withRunsBelow(openRun, spentBelow(parent).usage, context);
         throw error;
       }),
       defaultIfEmpty(undefined),
@@ -203,7 +197,7 @@ const waitingStep = (call: Call, run: OpenRun, context: Context) => {
   } = context;
   const [waiting] = local(continuing).tools;
   // Calls below the top replay their steps.
-  if (waiting === undefined || parentTool(context) !== undefined) return undefined;
+  if (waiting === undefined || parentToolOf(context) !== undefined) return undefined;
   const { id: toolCallId, name } = waiting.toolCall;
   if (!ofSteps.test(toolCallId)) assertCallsAgents(name, undefined);
   const former = toolCallId.slice(0, -stepsCall.length - 1);

@@ -3,12 +3,12 @@ import type { Layer, Context } from '../../seams/layer.js';
 import { trusted } from '../../seams/through.js';
 import { toolScopeOf } from '../../seams/tool-context.js';
 import { cell, toolResultOf } from '../../step.js';
-import { outcome } from '../../run.js';
 import type { ToolContext } from '../../tools/types.js';
 import type { Message } from '../../values/message.js';
 import type { ToolRun } from '../../values/reply.js';
 import { toToolRun } from '../../values/tool-output.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { callProgress } from '../../seams/progress.js';
 
 /** The id of the step in which an agent made of steps makes its calls. */
 export const stepsId = 'steps';
@@ -63,7 +63,7 @@ const messagesBetween = ({
   info: { callId },
   local,
 }: Pick<Context, 'info' | 'local'>): readonly Message[] =>
-  (local(outcome).run?.messages ?? []).filter(
+  (local(callProgress).concluded?.messages ?? []).filter(
     ({ id }) => id.startsWith(`${callId}/`) && !isAsked.test(id.slice(callId.length)),
   );
 
