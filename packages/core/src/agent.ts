@@ -102,13 +102,14 @@ export const defineAgent = <
         given.use === undefined
           ? composition
           : compose([...composition.use, ...readUse('The call', given.use)]),
-      // `limits` and `request` of the call add to those of the agent.
+      // Those of the call over those of the agent: `limits` and `request` key by key.
       options: { ...rest, ...withDefaults(settings, given) },
       given,
       listener: hot,
       input,
     };
-    // `deferWork` is a `defer` whose value the kernel can take without a subscription. Changes of tools stay within a subscription.
+    // `deferWork` is a `defer`. Each subscription is a call with a toolkit cell of its own, so tools that a call adds stay in it.
+    // `view` selects what its subscriber sees: the reply, or the events.
     return deferWork(() => call$({ ...setup, toolkit: { current: ownToolkit } }, view));
   };
   const agentWith = <Out>(layers: readonly Layer[]): Agent<Out, Run> => {

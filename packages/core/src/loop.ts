@@ -14,7 +14,7 @@ import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
 import { cell } from './step.js';
 import { loopProgress } from './seams/progress.js';
 
-/** The phases of a turn, in order. Layers edit the list (`insertBefore(reasoning, myPhase)`). */
+/** The phases of a turn, in order: an interrupt ends it before the model is asked and after the tools; messages are stored before a limit ends it. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   checkInterrupt,
   reasoning,
@@ -53,7 +53,7 @@ export const loop = (
   );
 };
 
-/** Starts the turns of a call and the calls below it one after another; what they wait for may overlap. */
+/** The queue of a family of calls: a turn starts when the code of the one before has returned, which may still wait for something. */
 const turns = cell('family', createTrampoline);
 
 /** A turn that neither asks nor ends would repeat forever. */

@@ -51,6 +51,7 @@ interface RunState {
 
 export type Notes = Readonly<Record<string, string>>;
 
+/** The parts of a run that exist before its loop, beside history and input. */
 export interface Brought {
   /** Results for tool calls of earlier calls. */
   readonly late?: readonly Message[];
@@ -78,7 +79,7 @@ export interface EndedRun extends RunState {
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
-  /** Set if a closing request made the answer, which is not asked for again: the error if a layer cannot use its text. */
+  /** For the answer of a closing request, which is not made again: the error if the text is no valid output. */
   readonly unusable?: (partial: string) => MillraceError;
 }
 
@@ -125,7 +126,7 @@ const joined = (before: readonly Message[], added: readonly Message[]): readonly
 
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
 
-/** Adds messages, in which every tool call is followed by its results; clears the feedback. */
+/** Adds messages, and clears feedback and corrections. Tool calls of the last one may be open until `acting`, those of others have results. */
 export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),

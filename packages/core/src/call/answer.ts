@@ -22,17 +22,17 @@ export const runLoop =
   (call) =>
     deferWork(() => {
       const run = runOfCall(call, context);
-      const ready = loopCall(call, context);
+      const asked = loopCall(call, context);
       const known = context.local(toolCallIds);
       toolCallIdsOf(run.messages).forEach((id) => known.add(id));
       return of(run).pipe(
-        context.local(firstPhase).create?.(context, ready) ?? identity,
-        loop(context, ready, turnThrough(context.layers, nativePhases)),
+        context.local(firstPhase).create?.(context, asked) ?? identity,
+        loop(context, asked, turnThrough(context.layers, nativePhases)),
         map((ended) => concludeRun(ended, call, context)),
       );
     });
 
-/** A phase before the first turn, if a layer sets one: it continues the suspended tools of sub-agents. */
+/** A phase before the first turn, if one is set: the layer `conversation` continues the suspended tools of sub-agents. */
 export const firstPhase = cell('call', (): { create?: PhaseFactory } => ({}));
 
 /** Starts the run of a call, and reports what layers have found for it. The run of a vetoed or interrupted call has ended. */
@@ -79,6 +79,7 @@ const replyOf = (
   elapsedMs: scheduler.now() - createdAt,
 });
 
+/** If anything is placed before the input, all is, as one block: then the history can be cached. */
 const injectedBy = (call: Call, { info: { callId } }: Pick<Context, 'info'>): Injected => {
   const { recalled, recalledPlacement, found } = call;
   const places = [recalledPlacement, ...Object.values(found).map(({ placement }) => placement)];

@@ -66,11 +66,12 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const { scope: parentScope } = parentTool ?? {};
   const parentCall = parentScope?.context;
   const speaks = speaksForParent(parentTool);
+  // `use`: its own layers, as listed. `layers`: those, inherited ones and those of the kernel, in order.
   const { use, layers, interceptors } =
     parentCall === undefined
       ? setup.composition
       : compose(setup.composition.use, handedDown(parentCall.layers, speaks));
-  // Without those that a `single` layer replaces.
+  // `use` without those that a `single` layer has replaced.
   const ownLayers = use.filter((layer) => layers.includes(layer));
   const labels: CallLabels = { ...parentScope?.labels };
   for (const layer of ownLayers) Object.assign(labels, layer.labels);
@@ -87,6 +88,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const deliver = parentScope?.deliver ?? createTrampoline();
   const local = createLocals(familyCells);
   const nextSeq = (): number => (local(numbering).last += 1);
+  // A cell of the family: the outermost call sets the budget of all.
   if (parentScope === undefined && options.limits?.retryBudget !== undefined) {
     local(retries).budget = createRetryBudget(options.limits.retryBudget);
   }
@@ -101,7 +103,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const context: Context = {
     info,
     local,
-    perform: createPerform(local, () => throughLayers(context, model, parentTool)),
+    perform: createPerform(local, () => performAndCount(context, model, parentTool)),
     hooks: createHooks({ ...heard, call: info, interceptors, scheduler, nextSeq }),
     events$,
     scheduler,
@@ -110,6 +112,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };
+  // A session refuses a call that would wait for one of them.
   const waiters = [...waitersFor(options.parent), info];
   const scope: CallScope = { ...heard, context, labels, parentTool, familyCells, waiters };
   setScope(scope);
@@ -117,7 +120,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   return { ...scope, values, events$, reply$: new AsyncSubject<Reply>(), afterwards };
 };
 
-/** Whether the text of a call is shown as that of its parent: the tool speaks, and the parent is the outermost call or speaks itself. */
+/** Whether a call speaks for its parent: its text is shown as that of the parent (`speaking()`). So must the parent, up to the outermost call. */
 const speaksForParent = (parentTool: ToolScope | undefined): boolean => {
   const parent = parentTool?.scope.context.info;
   return parentTool?.speaks === true && (parent?.parentId === undefined || parent.speaks === true);
@@ -143,7 +146,7 @@ const infoOf = (
   });
 };
 
-/** Creates the two ways to perform a step: that of the kernel (`perform` of steps.ts), whose value may already be there, and that of layers. */
+/** Returns `context.perform`, which layers use, and sets `performer` for the kernel (`perform` of steps.ts), whose value may already be there. */
 const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform => {
   const ids = new Set<string>();
   // Waits are not recorded, so their ids may repeat.
@@ -151,7 +154,7 @@ const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform
     if (kind !== 'wait' && ids.has(id)) throw repeated(id);
     ids.add(id);
   };
-  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
+  // Composed by the first step: an error of a layer must fail the call, not its creation.
   let composed: PerformStep | undefined;
   const through: PerformStep = (step) => (hasLeft() ? EMPTY : (composed ??= composeLayers())(step));
   local(performer).perform = (step) => {
@@ -165,7 +168,7 @@ const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform
 };
 
 /** Steps run through the layers. What they cost, now or when they were recorded, also counts for the tool that makes the call. */
-const throughLayers = (
+const performAndCount = (
   context: Context,
   model: Model | undefined,
   parentTool: ToolScope | undefined,
@@ -173,6 +176,7 @@ const throughLayers = (
   const through = performThrough(context.layers, context);
   if (!parentTool) return through;
   const spend = (spending: Spending): void => spendBelow(parentTool, spending);
+  // It counts steps as layers see them.
   const perform: Perform = (step) => toObservable(through(kernelStepOf(step)));
   const counted = watchingSpending(perform, context, { live: spend, replayed: spend }, model?.name);
   return (step) => counted(stepOf(step));

@@ -30,7 +30,11 @@ import type { View } from './callable.js';
 import { callOf, type CallSetup, createCall, type CreatedCall } from './create-call.js';
 import { callProgress, failed$ } from '../seams/progress.js';
 
-/** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
+/**
+ * Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it.
+ * From outside in: `record` of the layers (`recordedCall$`), the delivery of events and the abort (`deliveredCall$`), `call` of the layers
+ * (`replyThroughLayers$`), the loop.
+ */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   deferWork(() => {
     const call = createCall(setup);
@@ -50,25 +54,26 @@ const recordedCall$ = <Seen>(
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  let wasEmpty: MillraceError | undefined;
-  const made$ = (replied$: Observable<Reply>): Observable<Seen> => {
+  let emptyFault: MillraceError | undefined;
+  const callOf$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
     return deliveredCall$(setup.options, call, replied$, view);
   };
-  if (!context.layers.some(({ record }) => record)) return made$(replyThroughLayers$(setup, call));
+  if (!context.layers.some(({ record }) => record))
+    return callOf$(replyThroughLayers$(setup, call));
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
-    return made$(replyThroughLayers$(setup, call));
+    return callOf$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => (wasEmpty = recordFault())),
+    throwIfEmpty(() => (emptyFault = recordFault())),
     catchError((cause: unknown) => {
       // Empty is no fault once the call has begun: a sub-agent that waits emits no reply.
-      if (hasBegun && cause === wasEmpty) return EMPTY;
+      if (hasBegun && cause === emptyFault) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       // Observers of the agent also see calls that could not start.
-      return made$(throwError(() => error));
+      return callOf$(throwError(() => error));
     }),
     finalize(() => {
       if (!hasBegun) afterwards.forEach((work) => work());
@@ -87,7 +92,7 @@ const deliveredCall$ = <Seen>(
 ): Observable<Seen> => {
   const { info: call, hooks, interruption } = context;
   const parentInterruption = parentTool?.scope.context.interruption;
-  // The parent waits for it from now on.
+  // An interrupt cuts the tool of the parent once this call has ended.
   const release = parentTool && parentInterruption?.hold(parentTool.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
@@ -105,11 +110,12 @@ const deliveredCall$ = <Seen>(
         else subject.error(failure);
       }
     });
+  // Passes the interrupt of the parent on. Emits nothing.
   const descending$ = parentInterruption?.signal$.pipe(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
-  // The reply ends the wait for an interrupt.
+  // Emits nothing, and completes when the call has ended. The reply ends the wait for an interrupt.
   const ended$ = (
     descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
@@ -159,12 +165,13 @@ const replyThroughLayers$ = (
   deferWork(() => {
     const { info: call, layers, local, scheduler } = context;
     const innermost = setup.answer(context);
+    // The history and the input. `voices`: whether messages of several agents are its own.
     const asked = readAsked(setup.input, {
       ...call,
       ...local(voices),
       isResumed: isResumed(context),
     });
-    // `preCall` takes it.
+    // For the event `preCall`.
     local(callProgress).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, innermost);

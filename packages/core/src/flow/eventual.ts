@@ -100,7 +100,7 @@ interface Observed<T> extends Observable<T> {
 const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
   isObservable(value) && ofWork in value;
 
-/** Does the work of an Observable that `observed` made: its value may be there. Any other Observable stays one. */
+/** Does the work of an Observable that `deferWork` made, like a function call: its value may be there. Any other Observable stays one. */
 export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {
   let value = given;
   while (isObserved(value)) value = hasLeft() ? EMPTY : value[ofWork]();

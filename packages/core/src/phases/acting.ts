@@ -19,6 +19,7 @@ export const acting = (context: Context, call: LoopCall): Phase =>
     const message = unanswered(run);
     if (message === undefined) return run;
     const { parallel, maxToolCalls } = call.limits;
+    // If the call fails, results so far are not lost.
     const latest = context.local(loopProgress);
     latest.acting = { message, results: [] };
     const toolCalls = toolCallsOf(message).map((it) => readToolCall(it, run, context, call));

@@ -68,12 +68,12 @@ export const askModel = (
   context: Context,
   call: Asking,
   run: Pick<OpenRun, 'iteration'>,
-  stage: RequestEvents,
+  events: RequestEvents,
   position: string,
   request: ModelRequest,
 ): Eventual<ModelAnswer> => {
   const known = context.local(toolCallIds);
-  const step = modelStep(context, call, run, stage, position, request);
+  const step = modelStep(context, call, run, events, position, request);
   const answered = perform(context, { kind: 'model', id: position, input: request, ...step });
   return andThen(answered, (given) => {
     const response = ownMessage(given, context.info, position);
@@ -93,7 +93,7 @@ export const modelStep = (
   context: Context,
   call: Asking,
   { iteration }: Pick<OpenRun, 'iteration'>,
-  stage: RequestEvents,
+  events: RequestEvents,
   position: string,
   { messages, ...options }: ModelRequest,
 ): ModelStep => {
@@ -125,7 +125,7 @@ export const modelStep = (
     message: begun.message(),
     usage: addUsage(earlier, begun.usage),
   });
-  const throughLayers = (): Asking => ({
+  const withLayers = (): Asking => ({
     limits: call.limits,
     model: modelThrough(context, call.model),
   });
@@ -139,7 +139,7 @@ export const modelStep = (
       };
       const afterStream = (finish: Finish): Eventual<ModelAnswer> =>
         holding(context, position, () =>
-          hooks.emit(iteration, stage.after(payloadOf(own, finish), wishOf(own)), (event) =>
+          hooks.emit(iteration, events.after(payloadOf(own, finish), wishOf(own)), (event) =>
             event === undefined ? cutShort('vetoed', own) : modelAnswer(event),
           ),
         );
@@ -155,15 +155,15 @@ export const modelStep = (
         malformed: own.malformed,
         model,
       });
-      return hooks.emit(iteration, stage.before({ messages, options }), (event) =>
+      return hooks.emit(iteration, events.before({ messages, options }), (event) =>
         event === undefined
           ? cutShort('vetoed', own)
           : andThen(
               streamMessage$(
                 context,
-                throughLayers(),
+                withLayers(),
                 { iteration },
-                stage.chunk,
+                events.chunk,
                 event,
                 own,
                 onModel,

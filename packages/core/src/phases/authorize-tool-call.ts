@@ -61,7 +61,7 @@ interface Deciding {
   /** Called with inputs that all interceptors agree to, and at the end. Only the first one counts. */
   readonly announce: (toolCall: ToolCallBlock) => void;
   /** The result of a tool call that does not run, even if all agree. */
-  readonly refused: ToolOutput | undefined;
+  readonly answer: ToolOutput | undefined;
 }
 
 /** A decision in progress. Each decider agrees to the input that it last put out, and to no other one. */
@@ -271,13 +271,13 @@ const validating = (
   call: LoopCall,
   run: OpenRun,
   plan: PlannedCall,
-  { announce, refused }: Deciding,
+  { announce, answer }: Deciding,
 ): Member => ({
   name: 'validation',
   of: validating,
   decideOn: ({ toolCall }) => {
     announce(toolCall);
-    if (refused !== undefined) return { answer: refused, failed: false };
+    if (answer !== undefined) return { answer, failed: false };
     const tool = call.toolkit.current.find(toolCall.name);
     const { suspends } = toolCall;
     if (tool === undefined && suspends !== undefined) {

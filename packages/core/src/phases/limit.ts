@@ -99,7 +99,7 @@ export interface Closing {
   readonly unusable: (partial?: string) => MillraceError;
 }
 
-const stage: RequestEvents = {
+const eventsOfClosing: RequestEvents = {
   before: (request) => ({ type: 'preSummary', ...request }),
   chunk: { type: 'summaryChunk' },
   after: (answered) => ({ type: 'postSummary', ...answered }),
@@ -122,7 +122,7 @@ export const closeRun = (
     content: [textBlock(instruction)],
   };
   const messages = [...messagesOf(run, context.info), request];
-  const asked = askModel(context, call, run, stage, position, {
+  const asked = askModel(context, call, run, eventsOfClosing, position, {
     ...withoutTools(call.request, call.toolkit.current, call.model),
     messages,
   });

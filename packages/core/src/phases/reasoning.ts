@@ -23,7 +23,7 @@ import { toolCallsOf } from '../values/message.js';
 
 type Answered = Extract<ModelAnswer, { status: 'answered' }>;
 
-const stage: RequestEvents = {
+const eventsOfRequest: RequestEvents = {
   before: (request) => ({ type: 'preReasoning', ...request }),
   chunk: { type: 'reasoningChunk' },
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
@@ -35,12 +35,12 @@ export const reasoning = (context: Context, call: LoopCall): Phase =>
     assertAnswered(before);
     const run = nextIteration(before);
     const request = { ...optionsOf(run, call), messages: messagesOf(run, context.info) };
-    const asked = askModel(context, call, run, stage, String(run.iteration), request);
+    const asked = askModel(context, call, run, eventsOfRequest, String(run.iteration), request);
     return andThen(asked, (response) => {
       const decided = decide(spend(run, response.usage, 'reasoning'), response, context, call);
-      // A message that is not the answer is discarded for observers.
+      // If the run has ended with another answer, observers learn that the message is discarded.
       const after = discardUnlessKept(context, decided, response.message);
-      // Waits before the model is asked again, if its text could not be read.
+      // A delay, if the model is asked again because its text could not be read.
       return afterBackoff(context, call, run, after);
     });
   });
@@ -67,7 +67,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Context, call: Loo
     case 'answered': {
       const { message, again, halt, isShown } = response;
       if (again === undefined) return accept(run, response, context, call);
-      // A transform that ended the message asks for another one, or an interceptor does.
+      // An interceptor asks for another message; with `halt`, a transform of its chunks has ended this one.
       return halt === undefined
         ? askAgain(context, run, 'again', message, again)
         : afterHalt(context, run, message, again, isShown);

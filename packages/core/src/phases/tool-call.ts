@@ -24,8 +24,8 @@ import {
 } from './review-result.js';
 
 /**
- * Answers a tool call in two steps, the decision and the run. Emits one result, and one `preActing` and `postActing`
- * event. `known` answers it without running the tool.
+ * Answers a tool call in two steps: `intent` decides whether the tool runs, and with which input; `tool` runs it. Emits one result, and one
+ * `preActing` and `postActing` event. `known` answers it without running the tool.
  */
 export const callTool = (
   context: Context,
@@ -55,7 +55,7 @@ export const runTool = (
     const outcome = forPlan(given, plan);
     const { toolCall, result, ms } = outcome;
     context.local(loopProgress).acting?.results.push(result);
-    // A layer, such as a cache, answered it: neither this step nor the process that recorded it has reported it.
+    // The step reports its result itself. If a layer, such as a cache, answered in its place, and not the journal, it is reported here.
     if (!isReported() && context.local(earlierToolCalls).wasReported?.(id) !== true) {
       context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
     }
@@ -99,10 +99,10 @@ const intentStep = (
         onInput: (toolCall) => {
           latest = toolCall;
         },
-        refused: refusal(run, plan) ?? known,
+        answer: refusal(run, plan) ?? known,
       }),
     cut: ({ message }: Cut): ToolDecision => {
-      // It has begun, so it failed, as a tool does that is cut.
+      // `preActing` was shown: it counts as a tool that was cut, which has failed.
       if (isAnnounced)
         return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
       announce(latest);
@@ -168,7 +168,7 @@ const runAgain = (position: string): MillraceError =>
     `A layer ran the step '${position}' again after its tool had returned a result. Retry within the tool.`,
   );
 
-/** The outcome of a tool call that was cut before it began. It counts as one that ran: a record cannot distinguish them. */
+/** The outcome of a tool call that was cut before it began. It counts as one that ran: a journal has only the decision, which is the same for both. */
 const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   toolCall: decision.toolCall,
   output: decision.answer ?? failedOutput(why),

@@ -89,7 +89,7 @@ export type Answer = (call: Call) => Observable<Reply>;
 export interface Layer {
   /** The name in errors and for `single`. */
   readonly name: string;
-  /** Its place: lower is further out. `layerPlaces` has those of Millrace. Default: 100. */
+  /** Its place: lower is further out. By `layerPlaces`, the journal (30) records the input before `preCall` (52) is emitted. Default: 100. */
   readonly priority?: number;
   /** Also applies to sub-agents; with `voice`, only to those whose text is shown as that of this agent. */
   readonly inherit?: true | 'voice';
@@ -106,8 +106,8 @@ export interface Layer {
   readonly record?: (context: Context) => <T>(call$: Observable<T>) => Observable<T>;
   /**
    * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
-   * errors, which fails the call. Emits one reply, which is passed on when the layer completes. An interrupt cuts the step of its context
-   * in which the layer waits, and the layer decides; no interrupt ends a wait outside a step.
+   * errors, which fails the call. Emits one reply, which is passed on when the layer completes. An interrupt ends a wait in
+   * a step (`context.perform`) with the value of its cut; no interrupt ends a wait outside a step.
    * To end the call, trigger `context.interruption`, and list `interruptLayer` with the layer (`use: [[interruptLayer, mine]]`); unsubscribing from `next(call)` reports nothing.
    */
   readonly call?: (context: Context) => (next: Answer) => Answer;
@@ -118,7 +118,7 @@ export interface Layer {
   readonly step?: (context: Context) => (next: Perform) => Perform;
   /** Wraps every model of the call. An error it throws fails the call. */
   readonly model?: (context: Context) => (next: Model) => Model;
-  /** Edits the phases of a turn, all of them functions. At equal priority, earlier layers edit first. */
+  /** Edits the list of phases of a turn. Inner layers edit first, and of equal ones the earlier. */
   readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
   /** Interceptors and watchers. Within a layer, they are inherited with it. */
   readonly on?: readonly Interceptor[];

@@ -26,7 +26,7 @@ export const performThrough = (layers: readonly Layer[], context: Context): Perf
   // Trusted layers neither cut nor repeat a step. `interruptLayer` is not one: `checkedStep` must see that it completes empty.
   if (wraps.every(({ isTrusted }) => isTrusted)) return (step) => atOnce(through(stepOf(step)));
   const cutsAt = layers.indexOf(interruptLayer);
-  // Layers within may still redact a value: an interrupt must not emit it before they have passed it on, so the step is held until then.
+  // Layers within (further in the list) may still redact a value: an interrupt must not emit it before they have passed it on, so the step is held until then.
   const hasLayersWithin = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
   return keepingValue(through, hasLayersWithin ? context.interruption : undefined);
 };
@@ -65,7 +65,7 @@ const keepingValue = (
   interruption: Pick<Interruption, 'hold'> | undefined,
 ): PerformStep => {
   const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
-    // A layer that repeats a step asks for attempt 1 again, and a journal adds the recorded ones: those made here are counted here.
+    // The attempts made here. Each layer asks for attempt 1, or, a journal, for the one after those that it has recorded.
     let earlier = 0;
     let value: { readonly it: T } | undefined;
     let release = noop;
@@ -125,7 +125,7 @@ export const interruptLayer: Layer = {
     (next) =>
     <T>(step: Step<T>) => {
       if (step.cut === undefined && step.optional !== true) return next(step);
-      // `signal$` waits while recorded steps are replayed; what only waits is cut immediately.
+      // `signal$` emits once recorded steps have been replayed; `asked$` also cuts a wait before.
       const signal$ = step.kind === 'wait' ? interruption.asked$ : interruption.signal$;
       const cut$ = signal$.pipe(concatMap(() => interruption.released$(step.id)));
       return defer(() =>

@@ -67,7 +67,7 @@ export const modelThrough = (context: Context, model: Model): Model => {
 
 const wraps = cell('call', (): { models?: readonly ((model: Model) => Model)[] } => ({}));
 
-/** Runs the phases of a turn through the layers: the outermost last, equal ones in order. */
+/** Runs the phases of a turn through the layers, the outermost last: it has the last word. Equal ones edit in order. */
 export const turnThrough = (
   layers: readonly Layer[],
   phases: readonly PhaseFactory[],
