@@ -122,10 +122,18 @@ export const createHooks = ({
     const seq = nextSeq();
     if (first.length === 0 && !everyone.some((each) => each.hears())) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
-    for (const listener of first) listener.next(event, reportOf);
+    let isRecorded = first.length === 0;
+    const record = (): void => {
+      if (isRecorded) return;
+      isRecorded = true;
+      for (const listener of first) listener.next(event, reportOf);
+    };
+    // In its place in the queue before it is recorded: a store may interrupt the call, whose events then follow this one.
     deliver(() => {
+      record();
       for (const listener of everyone) listener.next(event, reportOf);
     });
+    record();
   };
   /** Nothing follows the last event in the stream of a call, so a problem with it is only shared. */
   const reportOf = (payload: ReportedPayload): void => {
