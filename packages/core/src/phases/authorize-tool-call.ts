@@ -1,6 +1,6 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { andThen, type Eventual, deferWork, recover, toObservable } from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, recover } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
@@ -337,7 +337,7 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
         lent,
         local,
         round: editsOf(walk).length + 1,
-        check$: (other, as = tool) => toObservable(checkInput(context, call, as, other, plan)),
+        check$: (other, as = tool) => deferWork(() => checkInput(context, call, as, other, plan)),
         report: (event) => hooks.report(run.iteration, event),
       };
       return recover<Decided>(
