@@ -14,6 +14,7 @@ import {
   throwError,
   throwIfEmpty,
 } from 'rxjs';
+import { finalizeNow } from '../flow/contained.js';
 import { deferWork } from '../flow/eventual.js';
 import { instructionsOf } from './instructions.js';
 import { afterPreCall$ } from './layers/pre-call.js';
@@ -148,7 +149,8 @@ const deliveredCall$ = <Seen>(
     ),
   );
   return merge(view({ events$, reply$ }), ended$).pipe(
-    finalize(() => {
+    // Immediately: the `error` event of a call that is left is recorded before its journal is closed.
+    finalizeNow(() => {
       if (hooks.hasDeliveredLast()) end();
       else fail(abortedError(call));
       // After the delivery of all events, so that the work may wait for them.

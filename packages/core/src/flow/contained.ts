@@ -4,7 +4,7 @@ import {
   Observable,
   type Observer,
   Subscriber,
-  type Subscription,
+  Subscription,
 } from 'rxjs';
 import { inAsyncContext } from './async-scope.js';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
@@ -24,6 +24,17 @@ export const hear = <T>(
   owner.add(subscriber);
   source$.subscribe(subscriber);
 };
+
+/** As `finalize`, but also for an observer that leaves while the source emits synchronously: the work does not wait until the source returns. */
+export const finalizeNow =
+  <T>(work: () => void): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable((to) => {
+      const running = new Subscription();
+      to.add(running);
+      to.add(work);
+      hear(source, to, running);
+    });
 
 export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   catchError((cause: unknown) => {

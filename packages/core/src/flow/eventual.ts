@@ -11,7 +11,7 @@ export const toObservable = <T>(value: Eventual<T>): Observable<T> =>
   isObservable(value) ? value : of(value);
 
 /** The subscriber for which work is done, in this very moment. */
-let owner: Pick<Subscription, 'closed'> | undefined;
+let owner: Pick<Subscription, 'closed' | 'add' | 'remove'> | undefined;
 
 const doFor = <T>(subscriber: typeof owner, work: () => T): T => {
   const before = owner;
@@ -25,6 +25,17 @@ const doFor = <T>(subscriber: typeof owner, work: () => T): T => {
 
 /** Whether the subscriber for which work is done has left: then nothing continues. */
 export const hasLeft = (): boolean => owner?.closed === true;
+
+/** Does work, and calls `leave` if the subscriber for which it is done leaves meanwhile. */
+export const unlessLeft = <T>(work: () => T, leave: () => void): T => {
+  const subscriber = owner;
+  subscriber?.add(leave);
+  try {
+    return work();
+  } finally {
+    subscriber?.remove(leave);
+  }
+};
 
 /** Continues with a value: immediately if it is there, otherwise when it arrives. For use within work. */
 export const andThen = <In, Out>(

@@ -1,4 +1,5 @@
-import { finalize, type MonoTypeOperatorFunction, pipe, tap } from 'rxjs';
+import { type MonoTypeOperatorFunction, pipe, tap } from 'rxjs';
+import { finalizeNow } from './contained.js';
 
 /** An abort whose signal, the most expensive part of a tool call, is created on first use. */
 export class LazyAbort {
@@ -30,7 +31,7 @@ export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunct
       },
     }),
     // `tap` does not finalize for an observer that has left.
-    finalize(() => {
+    finalizeNow(() => {
       if (!isComplete) abort.abort();
     }),
   );

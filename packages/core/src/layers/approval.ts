@@ -18,7 +18,7 @@ import {
   timeout,
 } from 'rxjs';
 import { restoreAsyncContext } from '../flow/async-context.js';
-import { contained } from '../flow/contained.js';
+import { contained, finalizeNow } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { isConfigError, MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
@@ -239,7 +239,8 @@ const afterApproval$ = (
     };
     return decision$(use, approver, timeoutMs, request).pipe(
       // Settles before the tool runs, and also if the call stops waiting for the decision.
-      tap({ next: () => settled?.(), finalize: () => settled?.() }),
+      tap(() => settled?.()),
+      finalizeNow(() => settled?.()),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
         const isAsShown =
           edit === undefined || isSame(withoutKeys(edit, hidden), withoutKeys(input, hidden));

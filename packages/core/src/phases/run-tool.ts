@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained } from '../flow/contained.js';
-import { andThen, type Eventual, deferWork, recover } from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, recover, unlessLeft } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { deadline } from '../flow/deadline.js';
@@ -127,7 +127,7 @@ export const createToolRun = (
   return {
     work: () =>
       andThen(
-        recover(() => inTime(output()), reported),
+        recover(() => inTime(unlessLeft(output, () => abort.abort())), reported),
         (given) => ranTo(outputBelow(lent) ?? given),
       ),
     cutAs: (why) => ranTo(failedOutput(why)),

@@ -147,9 +147,8 @@ export const holding = <T>(
   if (!isInterruptible(context)) return work();
   let release = noop;
   return deferWork(work).pipe(
-    tap({
-      subscribe: () => (release = context.interruption.hold(stepId)),
-      finalize: () => release(),
-    }),
+    tap({ subscribe: () => (release = context.interruption.hold(stepId)) }),
+    // `tap` does not finalize for an observer that has left.
+    finalize(() => release()),
   );
 };

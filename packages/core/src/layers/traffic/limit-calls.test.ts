@@ -1,9 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, delay, finalize, firstValueFrom, from, map, NEVER, of, timer } from 'rxjs';
+import {
+  catchError,
+  delay,
+  finalize,
+  firstValueFrom,
+  from,
+  map,
+  NEVER,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
 import {
   type Agent,
   createAgent,
   interruptOn,
+  type Layer,
   type MillraceError,
   only,
   textOf,
@@ -111,5 +123,18 @@ describe('limitCalls', () => {
         { w: 0 },
       );
     });
+  });
+
+  it('Y3: a layer of steps that fails its wait fails the call, which leaves no place taken', async () => {
+    const semaphore = createSemaphore({ max: 1 });
+    const failing: Layer = {
+      name: 'failing',
+      step: () => (next) => (step) =>
+        step.kind === 'wait' ? throwError(() => new Error('no waits')) : next(step),
+    };
+    const model = scriptedModel([text('x')]);
+    const agent = createAgent({ model, use: [limitCalls(semaphore), failing] });
+    await expect(agent.call('?')).rejects.toThrow('no waits');
+    expect([semaphore.held, semaphore.waiting]).toEqual([0, 0]);
   });
 });
