@@ -28,12 +28,11 @@ export const hasLeft = (): boolean => owner?.closed === true;
 
 /** Does work, and calls `leave` if the subscriber for which it is done leaves meanwhile. */
 export const unlessLeft = <T>(work: () => T, leave: () => void): T => {
-  const subscriber = owner;
-  subscriber?.add(leave);
+  owner?.add(leave);
   try {
     return work();
   } finally {
-    subscriber?.remove(leave);
+    owner?.remove(leave);
   }
 };
 

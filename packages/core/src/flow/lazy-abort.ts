@@ -30,7 +30,6 @@ export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunct
         isComplete = true;
       },
     }),
-    // `tap` does not finalize for an observer that has left.
     finalizeNow(() => {
       if (!isComplete) abort.abort();
     }),

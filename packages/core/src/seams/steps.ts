@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, finalize, noop, tap } from 'rxjs';
+import { concatMap, defer, EMPTY, finalize, noop } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
 import { oneValue } from '../flow/one-value.js';
 import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
@@ -145,10 +145,5 @@ export const holding = <T>(
   work: () => Eventual<T>,
 ): Eventual<T> => {
   if (!isInterruptible(context)) return work();
-  let release = noop;
-  return deferWork(work).pipe(
-    tap({ subscribe: () => (release = context.interruption.hold(stepId)) }),
-    // `tap` does not finalize for an observer that has left.
-    finalize(() => release()),
-  );
+  return defer(() => deferWork(work).pipe(finalize(context.interruption.hold(stepId))));
 };

@@ -185,7 +185,7 @@ export const emissions = (
     );
   }
   if (isPromiseLike(returned)) {
-    // Its call may have been left while it ran: then nobody waits for it.
+    // Its call may have been left while it ran: then no one waits for it.
     if (returned instanceof Promise) returned.catch(noop);
     return from(returned).pipe(
       concatMap((settled) => deferWork(() => emissions(settled, demand, toOutput$))),
