@@ -33,7 +33,7 @@ const callWith = (input: unknown): string => `${weather}
   const { toolCalls } = await createAgent({ model, tools: [weather] }).call('?');
   console.log(toolCalls[0]?.isError, toolCalls[0]?.output);`;
 
-describe('X20: where no code is compiled', () => {
+describe('X20: if no code is compiled', () => {
   it('the first agent of the README answers as everywhere', async () => {
     const [everywhere, here] = await printed(firstAgent);
     expect(here).toContain('Snow in Oslo, -3 °C.');

@@ -20,7 +20,7 @@ import {
   spine,
   tripCounts,
 } from './house/spine.mjs';
-import { wordsInDocs, wordsInPackages } from './words.mjs';
+import { wordsInDocs, wordsInPackages, wordsInTitles } from './words.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
 const help = `npm run house -- [--check | --lower] [--json] [--paths] [--members] [--stops <path>] [--long]
@@ -83,6 +83,7 @@ const aims = {
   'public names without a user': 0,
   'relapse words: packages': 0,
   'relapse words: docs': 0,
+  'relapse words: titles of tests': 0,
 };
 
 const core = 'packages/core';
@@ -339,6 +340,7 @@ async function measure() {
     ),
     'relapse words: packages': wordsInPackages().length,
     'relapse words: docs': wordsInDocs().length,
+    'relapse words: titles of tests': wordsInTitles().length,
     ...(await measuredCalls()),
   };
   return { numbers, reached, imports, ambiguous };

@@ -1,4 +1,4 @@
-// Checks the manifest and the README of each package that is published; `--write` adds the addresses of the repository.
+// Checks the manifest and the README of each package that is published; `--write` adds the addresses of the repository, and how npm publishes them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,9 @@ import { readJson, root, workspaces } from './workspaces.mjs';
 /** The packages that are published, relative to the root. */
 export const published = (folder = root) =>
   workspaces(folder).filter((path) => readJson(folder, path, 'package.json').private !== true);
+
+/** How npm publishes a package: for everyone, with a statement of the commit and the workflow that built it. */
+export const publishConfig = { access: 'public', provenance: true };
 
 /** The root manifest has the address of the repository, and every package repeats it: npm reads it there. */
 const addresses = (folder, path) => {
@@ -56,7 +59,14 @@ function readmeProblems(file) {
 function write(path) {
   const file = join(root, path, 'package.json');
   const { name, version, description, keywords, ...rest } = readJson(file);
-  const manifest = { name, version, description, keywords, ...addresses(root, path) };
+  const manifest = {
+    name,
+    version,
+    description,
+    keywords,
+    ...addresses(root, path),
+    publishConfig,
+  };
   writeFileSync(file, `${JSON.stringify({ ...manifest, ...without(rest, manifest) }, null, 2)}\n`);
 }
 

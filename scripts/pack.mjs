@@ -14,16 +14,20 @@ Builds every published package, writes the tarballs to a folder (default: ../mil
 that installs them into a project.`;
 
 /** Packs the packages into a folder, and resolves to the path of each tarball by the name of its package. */
-export async function pack(folder) {
+export const pack = async (folder) =>
+  new Map([...(await packWithFiles(folder))].map(([name, { tarball }]) => [name, tarball]));
+
+/** The same, with the files in each tarball, and its size in bytes. */
+export async function packWithFiles(folder) {
   mkdirSync(folder, { recursive: true });
   const chosen = published().flatMap((path) => ['--workspace', path]);
   const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder, ...chosen];
   const { code, output } = await npm(args, { quiet: true });
   if (code !== 0) throw new Error(output);
   return new Map(
-    JSON.parse(output.slice(output.indexOf('['))).map(({ name, filename }) => [
+    JSON.parse(output.slice(output.indexOf('['))).map(({ name, filename, files, size }) => [
       name,
-      join(folder, filename),
+      { tarball: join(folder, filename), files: files.map(({ path }) => path), size },
     ]),
   );
 }

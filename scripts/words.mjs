@@ -9,7 +9,7 @@ import { root } from './workspaces.mjs';
 const help = `npm run words -- [--docs] [path …]
 
 Lists the words that make prose read as translated, with what to write instead, and exits with 1 if there are any.
-It reads names, comments and strings of the packages; tests are left out.
+It reads names, comments and strings of the packages, and the titles of all tests.
 
   path    only files whose path starts with it
   --docs  reads the Markdown files of the project in place of the packages
@@ -167,6 +167,32 @@ const faultsIn = (files, prose) =>
       .flatMap((piece) => faultsOf(piece).map((fault) => ({ file, ...piece, ...fault }))),
   );
 
+/** The titles of a test file: what `it`, `test` and `describe` begin with, in any form (`it.each(…)(…)`). */
+function titlesOf(file) {
+  const source = ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true);
+  const found = [];
+  const visit = (node) => {
+    const [title] = ts.isCallExpression(node) ? node.arguments : [];
+    if (title !== undefined && /^(?:it|test|describe)\b/.test(node.expression.getText(source)))
+      for (const { text, line } of textsOf(title, source))
+        found.push({ kind: 'title', prose: text.replace(/\s+/g, ' '), line });
+    node.getChildren(source).forEach(visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** The literal parts of a string or a template. */
+function textsOf(node, source) {
+  const line = source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1;
+  if (ts.isStringLiteralLike(node)) return [{ text: node.text, line }];
+  if (!ts.isTemplateExpression(node)) return [];
+  return [node.head, ...node.templateSpans.map(({ literal }) => literal)].map(({ text }) => ({
+    text,
+    line,
+  }));
+}
+
 /** The words in the packages that a user installs. */
 export const wordsInPackages = () =>
   faultsIn(
@@ -174,10 +200,19 @@ export const wordsInPackages = () =>
     proseOf,
   );
 
-/** The words in the docs: all Markdown of the project but the records of decisions and changes. */
+/** The words in the titles of tests. */
+export const wordsInTitles = () =>
+  faultsIn(
+    ['packages', 'conformance', 'examples', 'bench', 'scripts'].flatMap((folder) =>
+      filesIn(folder, /\.test\.(?:tsx?|mjs)$/),
+    ),
+    titlesOf,
+  );
+
+/** The words in the docs: all Markdown of the project but the records of earlier decisions and changes. */
 export const wordsInDocs = () =>
   faultsIn(
-    filesIn('.', /\.md$/).filter((file) => !/DECISIONS\.md$|CHANGELOG\.md$|\.api\.md$/.test(file)),
+    filesIn('.', /\.md$/).filter((file) => !/(?:^|\/)docs\/history\/|\.api\.md$/.test(file)),
     paragraphsOf,
   );
 
@@ -187,7 +222,7 @@ function main() {
     allowPositionals: true,
   });
   if (values.help) return console.log(help);
-  const all = values.docs ? wordsInDocs() : wordsInPackages();
+  const all = values.docs ? wordsInDocs() : [...wordsInPackages(), ...wordsInTitles()];
   const chosen = all.filter(
     ({ file }) => positionals.length === 0 || positionals.some((path) => file.startsWith(path)),
   );

@@ -8,7 +8,7 @@ const mark = (at: number, written: number, sendQueue = 0, receiveQueue = 0) => (
   receiveQueue,
 });
 
-it('is what the process has read and the consumer has not begun with, at most', () => {
+it('is what the process has read and the consumer has not begun with, no more', () => {
   const marks = [mark(10, 600, 200, 100), mark(20, 1_000, 0, 300), mark(30, 1_000)];
   // 100 bytes for each of ten deltas: 3 − 1, 7 − 2, 10 − 10 of them.
   const takenAt = [5, 15, ...Array.from({ length: 8 }, () => 25)];

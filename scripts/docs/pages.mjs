@@ -6,7 +6,19 @@ import { readJson, root } from '../workspaces.mjs';
 const guide = [
   [
     'Learn',
-    ['guide', 'tools', 'skills', 'models', 'state', 'memory', 'retrieval', 'agents', 'planning'],
+    [
+      'guide',
+      'coming-from',
+      'tools',
+      'skills',
+      'models',
+      'own-model',
+      'state',
+      'memory',
+      'retrieval',
+      'agents',
+      'planning',
+    ],
   ],
   ['Recipes', ['recipes']],
   [
@@ -16,15 +28,13 @@ const guide = [
       'durability',
       'threat-model',
       'beyond-one-machine',
-      'scale',
       'clients',
-      'adapters',
       'platforms',
       'flow-control',
       'reactive',
     ],
   ],
-  ['Go further', ['extending', 'text-tools', 'performance', 'reference', 'rules']],
+  ['Go further', ['extending', 'text-tools', 'performance', 'find', 'reference', 'rules']],
 ];
 
 /** Pages on how Millrace is made, at the end of the guide. Files for language models have them as optional. */
@@ -200,12 +210,9 @@ function grouped(values, keyOf) {
   return groups;
 }
 
-/** The first block of the section `In your own project` of the README in a language. */
-export function projectBlock(language) {
-  const [, section] = read('README.md').split('\n## In your own project\n');
-  const [block] = new RegExp(`^\`\`\`${language}\\n[^]*?^\`\`\`$`, 'm').exec(section);
-  return block;
-}
+/** The first block of the README in a language. */
+export const projectBlock = (language) =>
+  new RegExp(`^\`\`\`${language}\\n[^]*?^\`\`\`$`, 'm').exec(read('README.md'))[0];
 
 const linkTo = ({ route }) => `/${route.replace(/(^|\/)index$/, '$1')}`;
 

@@ -29,7 +29,7 @@ it('gives the lock back when the work fails', async () => {
   expect(existsSync(lock)).toBe(false);
 });
 
-it('waits for an owner that is alive, and says so once', async () => {
+it('waits for a living owner, and reports it once', async () => {
   writeFileSync(lock, alive);
   const onWait = jest.fn(() => rmSync(lock));
   expect(await oneAtATime(lock, ownerOf, onWait)).toBe(String(process.pid));

@@ -66,19 +66,19 @@ describe.each(adapters)('%s', (_, open) => {
     expect((await mock.seen()).refused).toEqual([]);
   });
 
-  it('S2: lets go when it is aborted', async () => {
+  it('S2: releases it when it is aborted', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const call = adapter.call('0x0-9999-5', { onDelta: () => controller.abort(), signal });
     await expect(call).rejects.toThrow();
   });
 
-  it('says why where the vendor would not answer', async () => {
+  it('reports why if the vendor would not answer', async () => {
     await expect(adapter.call('no script')).rejects.toThrow(/plays no script/);
   });
 });
 
-it('adapters of Millrace tell of each chunk of the model', async () => {
+it('adapters of Millrace report each chunk of the model', async () => {
   const mock = await startMock();
   let chunks = 0;
   const onModelChunk = (): void => {

@@ -150,7 +150,7 @@ describe('the command', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('writes the chart beside the numbers, or where it is asked to', () => {
+  it('writes the chart beside the numbers, or to a given place', () => {
     const [json, svg, other] = ['all.json', 'all.svg', 'other.svg'].map((name) =>
       join(folder, name),
     );

@@ -7,7 +7,7 @@ it('measures an import in a process of its own', async () => {
   expect(cpuMs).toBeGreaterThan(0);
 });
 
-it('rejects with the reason where there is nothing to import', async () => {
+it('rejects with the reason if there is nothing to import', async () => {
   const time = importTime(['rxjs', 'no-such-package'], process.execPath);
   await expect(time).rejects.toThrow(/Cannot find package 'no-such-package'/);
 });

@@ -27,7 +27,7 @@ it('loads ajv with what compiles JSON Schemas', async () => {
   expect(files.filter(isAjv)).not.toEqual([]);
 });
 
-it('rejects with the reason where there is nothing to import', async () => {
+it('rejects with the reason if there is nothing to import', async () => {
   const files = filesLoaded(['no-such-package'], process.execPath);
   await expect(files).rejects.toThrow(/Cannot find package 'no-such-package'/);
 });

@@ -68,7 +68,7 @@ describe('what a process does that is measured', () => {
     await expect(short).rejects.toThrow(/ended before it was aborted/);
   });
 
-  it('measures nothing where an adapter has no such form', async () => {
+  it('measures nothing if an adapter has no such form', async () => {
     const slow = { script: '0x0-3', warmUpScript: '0x0-3', waitMs: 1 };
     expect(await slowJob.run(openPlain, slow)).toMatchObject({ isPulled: false });
     const idle = { script: '0x0-3', sessions: 2, warmUp: 1 };

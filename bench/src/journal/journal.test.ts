@@ -35,7 +35,7 @@ describe('a journal that is measured', () => {
     }
   });
 
-  it('tells of each step how long it took, and of each event when it could be read', async () => {
+  it('reports how long each step took, and when each event could be read', async () => {
     const calls = inProcessCalls();
     expect(await timeAppends(calls, 'appends', 3)).toHaveLength(3);
     const { events, lagsMs } = await timeFollowing(calls, 'followed', '0x0-20');

@@ -21,7 +21,7 @@ const results = (turn: number, count = script.tools): Said & { readonly role: 't
 const oneByOne = (turn: number): readonly Said[] =>
   results(turn).results.map((result) => ({ role: 'tool', results: [result] }));
 
-describe('where a conversation has come to', () => {
+describe('the state of a conversation', () => {
   it.each<[string, number, number, readonly Said[]]>([
     ['a question', 0, 0, [asked]],
     ['a turn', 1, 1, [asked, asks(0), results(0)]],

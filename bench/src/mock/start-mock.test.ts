@@ -50,7 +50,7 @@ describe('the mock over HTTP', () => {
     expect(second.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  it('answers as a whole where it is not asked for a stream', async () => {
+  it('answers as a whole if it is not asked for a stream', async () => {
     const body: unknown = await (await ask({ model: '0x0-12', messages: [question] })).json();
     const [choice] = listAt(body, 'choices');
     expect(textAt(at(choice, 'message'), 'content')).toBe(answerOf(12));
@@ -83,7 +83,7 @@ describe('the mock over HTTP', () => {
   });
 });
 
-it('marks how far a stream has come, where the system tells', async () => {
+it('marks how far a stream has come, if the system reports it', async () => {
   const mock = await startMock({ isWatching: true });
   const body = JSON.stringify({ model: '0x0-10-10', messages: [question], stream: true });
   const headers = { authorization: `Bearer ${apiKey}` };
@@ -117,7 +117,7 @@ describe('the mock over TLS', () => {
     );
   };
 
-  it('answers whoever trusts its certificate', async () => {
+  it('answers a client that trusts its certificate', async () => {
     expect(mock.baseUrl).toMatch(/^https:/);
     const [response] = await once(asked(mock.certificate), 'response');
     const [choice] = listAt(await json(response), 'choices');

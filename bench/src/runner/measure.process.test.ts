@@ -65,7 +65,7 @@ describe('a process that is measured', () => {
   );
 
   it.concurrent(
-    'asks no mock where it needs none',
+    'makes no request to the mock if it needs none',
     async () => {
       const alone = (module: string) =>
         measureAlone({ module, job: callsJob, options, node: process.execPath, limitMs: testMs });
@@ -80,7 +80,7 @@ describe('a process that is measured', () => {
   );
 
   it.concurrent(
-    'counts calls at once that fail',
+    'counts concurrent calls that fail',
     async () => {
       const module = adapter(
         'at-once',
@@ -140,7 +140,7 @@ describe('a process that is measured', () => {
       /The mock refused: The tool 'lookup' is not offered/,
     ],
   ])(
-    'fails with the reason where the adapter %s',
+    'fails with the reason if the adapter %s',
     async (name, text, why) => {
       await expect(measured(adapter(name, text))).rejects.toThrow(why);
     },
@@ -148,7 +148,7 @@ describe('a process that is measured', () => {
   );
 
   it.concurrent(
-    'is given up where it takes too long',
+    'is given up if it takes too long',
     async () => {
       const text = `export const open = () => ({ call: () => new Promise(() => setTimeout(() => {}, 1e6)) });`;
       await expect(measured(adapter('hangs', text), 1_500)).rejects.toThrow(/longer than 1.5 s/);

@@ -63,7 +63,7 @@ describe('ratiosOf', () => {
     expect(medianOf(one, same)).toBe(5);
   });
 
-  it('gives none where the floor has failed, or is not there', () => {
+  it('gives none if the floor has failed, or is not there', () => {
     const one = outcome('one', [4, 9]);
     expect(ratiosOf(one, [outcome('floor', [2], 'No.'), one], same)).toEqual([]);
     expect(ratiosOf(one, [one], same)).toEqual([]);

@@ -13,7 +13,7 @@ const read = (text: string, peers = [peer]) =>
 const names = (text: string) => read(text).adapters.map(({ name }) => name);
 
 describe('the command line', () => {
-  it('asks for all of this repository, five times, where it says nothing', () => {
+  it('measures all of this repository, five times, by default', () => {
     expect(read('')).toMatchObject({ scenarios, adapters: ownAdapters, rounds: 5, isSmall: false });
     expect(read('').nodes).toEqual([{ path: process.execPath, version: process.versions.node }]);
   });

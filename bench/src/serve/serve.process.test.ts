@@ -51,7 +51,7 @@ describe('the bench of the server', () => {
     expect(out).not.toMatch(/ NO /u);
   });
 
-  it('has clients that hardly read, connections that are only open, and many at once', async () => {
+  it('has clients that hardly read, connections that are only open, and many at the same time', async () => {
     const { code, out } = await serveBench('--small', '--only', 'slow,idle,concurrent');
     expect(code).toBe(0);
     expect(out).toMatch(/^serve, files +own calls +5 +[\d.]+/mu);

@@ -17,7 +17,7 @@ const help = `npm run client-conformance -- [--write]
 
 Runs real chat clients against a Millrace server on 127.0.0.1. Prints the result of each client in each scenario, of each
 client in each conversation, and the lines of code of each kind of server. Exits with 1 if a client fails, or if
-docs/clients.md or the README of the suite is out of date. --write updates both.`;
+docs/clients.md or a page of the suite is out of date. --write updates them.`;
 
 const words = process.argv.slice(2);
 if (words.some((word) => word !== '--write')) {

@@ -14,6 +14,7 @@ import { markdownTable, notesOf, type Played, tableOf } from './table.js';
 
 const docsPage = join(suite, '..', '..', 'docs', 'clients.md');
 const readme = join(suite, 'README.md');
+const conversationsPage = join(suite, 'conversations.md');
 
 /** The kinds of servers, with their lines of code. */
 export const kindsTable = (): string =>
@@ -29,7 +30,7 @@ export const kindsTable = (): string =>
 const rowsTable = (): string =>
   markdownTable([['Row', 'Description'], ...rowIds.map((id) => [rows[id].name, rows[id].about])]);
 
-/** What a run writes to the page, by the names of its places. */
+/** What a run writes to the pages, by the names of their places. */
 export const partsOf = (
   columns: readonly Column[],
   cells: readonly Played[],
@@ -48,14 +49,18 @@ export const partsOf = (
 /** What a run writes to the README. */
 export const partsOfReadme = () => ({ rows: rowsTable(), conversations: conversationRowsTable() });
 
-/** What the page, or the README, has at a place. */
-export const partOfPage = (name: string, path = docsPage): string =>
+/** The page that has a place of `partsOf`. */
+const pageOf = (name: string): string =>
+  name === 'conversations' || name === 'unplayed' ? conversationsPage : docsPage;
+
+/** What a page has at a place. */
+export const partOfPage = (name: string, path = pageOf(name)): string =>
   placeOf(name).exec(readFileSync(path, 'utf8'))?.[2]?.trim() ?? '';
 
 type Parts = Readonly<Record<string, string>>;
 
 const pages = (parts: Parts): readonly (readonly [string, Parts])[] => [
-  [docsPage, parts],
+  ...Object.entries(parts).map(([name, part]) => [pageOf(name), { [name]: part }] as const),
   [readme, partsOfReadme()],
 ];
 

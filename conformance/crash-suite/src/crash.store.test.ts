@@ -45,7 +45,7 @@ describe.each(amounts)('calls in %s', (store, amount) => {
   );
 
   it(
-    'S7: go on in one of two processes alone, where the one before has given them back or was killed',
+    'S7: continue in one of two processes alone, if the one before has given them back or was killed',
     async () => {
       const contests = [false, true].map((isKilled) =>
         contest({ name: `contest-${isKilled}`, rounds, isKilled }, bench),

@@ -88,7 +88,7 @@ describe('startFaultServer', () => {
     expect(await one.requests()).toHaveLength(1);
   });
 
-  it('tells what was asked, and when it was over', async () => {
+  it('reports what was asked, and when it was over', async () => {
     const played = await play(json(200, {}));
     await (await ask(played, { path: '/v1/chat/completions?a=b' })).text();
     const seen = await played.closed(0);
@@ -117,7 +117,7 @@ describe('startFaultServer', () => {
     }
   });
 
-  it('breaks off: before the headers, behind them, and in the middle', async () => {
+  it('ends early: before the headers, after them, and in the middle', async () => {
     await expect(ask(await play([reset]))).rejects.toThrow('fetch failed');
     const scripts = [
       [status(200), reset],
@@ -176,7 +176,7 @@ describe('startFaultServer', () => {
     );
   });
 
-  it('refuses what the vendor would, in its words, whatever the script says', async () => {
+  it('refuses what the vendor would, in its words, for any script', async () => {
     const json = { 'content-type': 'application/json' };
     const claude = { ...json, 'anthropic-version': '2026-10-21' };
     const cases: [Parameters<typeof ask>[1], number, string][] = [
@@ -202,7 +202,7 @@ describe('startFaultServer', () => {
     }
   });
 
-  it('takes requests without a key, and with fields of its own, where a scenario says so', async () => {
+  it('takes requests without a key, and with fields of its own, if a scenario allows it', async () => {
     const scenario: Scenario = { responses: [[]], auth: 'none', allow: ['top_k'] };
     const request = {
       headers: { 'content-type': 'application/json' },

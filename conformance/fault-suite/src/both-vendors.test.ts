@@ -66,7 +66,7 @@ const halted = async (requests: Played['requests']): Promise<void> => {
 };
 
 describe.each(wires)('the same agent over %s', (wire) => {
-  it('L1, X16: thinks, speaks, uses two tools at once and answers, and the vendor takes every request', async () => {
+  it('L1, X16: thinks, speaks, calls two tools at the same time and answers, and the vendor takes every request', async () => {
     const { url, requests } = await server.play({
       responses: [asks, answers].map((answer) => streamed(streamOf(wire, answer))),
     });

@@ -164,7 +164,7 @@ describe('anthropic()', () => {
       () => anthropic('claude', { apiKey: key, cache: '2h' } as object),
       "'cache' must be true",
     ],
-  ])('C7: refuses %s at once, and says how to put it right', (_, create, hint) => {
+  ])('C7: refuses %s immediately, and says how to put it right', (_, create, hint) => {
     expect(create).toThrow(
       expect.objectContaining({ code: 'config', message: expect.stringContaining(hint) }),
     );
@@ -283,7 +283,7 @@ describe('anthropic()', () => {
     expect(request?.body).toHaveProperty('messages.0.content.0.cache_control');
   });
 
-  it('C7: says which server has failed, where it is not the one of Anthropic', async () => {
+  it('C7: names the server that has failed, if it is not that of Anthropic', async () => {
     const played = await play(json(404, vendorError('messages', 404)));
     const { host } = new URL(played.url);
     const error = await failureOf(ask(modelAt(played)));
@@ -310,7 +310,7 @@ describe('anthropic()', () => {
     ]);
   });
 
-  it('sends no key where a header stands for it', async () => {
+  it('sends no key if a header has one', async () => {
     const played = await play(saying('Hi.'));
     await ask(anthropic('claude', { baseUrl: played.url, headers: { 'X-Api-Key': key } }));
     await ask(modelAt(played, { headers: { Authorization: 'Bearer of-the-gateway' } }));
@@ -384,7 +384,7 @@ describe('anthropic()', () => {
     expect(await played.requests()).toHaveLength(1);
   });
 
-  it('takes a temperature only where an older version of the API is asked for', async () => {
+  it('takes a temperature only if an older version of the API is asked for', async () => {
     const played = await play(saying('Hi.'));
     const older = modelAt(played, { headers: { 'Anthropic-Version': '2023-06-01' } });
     expect(modelAt(played).unsupported).toEqual(['temperature']);
@@ -464,7 +464,7 @@ describe('an agent with a model of Anthropic', () => {
     });
   });
 
-  it('X8: goes on with an answer that paused, and sends back all of it', async () => {
+  it('X8: continues an answer that paused, and sends all of it back', async () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
     const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
     const query = { type: 'input_json_delta', partial_json: '{"query":"Oslo"}' };

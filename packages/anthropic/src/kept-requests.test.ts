@@ -35,7 +35,7 @@ const asked = (write: Write, request: ModelRequest): unknown => {
 const text = (it: string) => ({ type: 'text', text: it }) as const;
 
 describe('a request', () => {
-  it('X16: is the same, whatever was sent before it', () => {
+  it('X16: is the same, no matter what was sent before it', () => {
     const part = fc.record({
       from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat({ max: 3 })),
       until: fc.nat({ max: 80 }),

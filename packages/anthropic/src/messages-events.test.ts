@@ -95,7 +95,7 @@ describe('the reader of messages', () => {
     ]);
   });
 
-  it('R4: counts usage as it is told, cached tokens apart; null and absent fields say nothing', () => {
+  it('R4: counts usage as it is reported, cached tokens apart; null and absent fields are ignored', () => {
     const usage = {
       input_tokens: 5,
       output_tokens: 1,
@@ -240,7 +240,7 @@ describe('the reader of messages', () => {
     expect(readAll(...strange)).toEqual([]);
   });
 
-  it('X1: throws nothing but an error with a code, whatever an event holds', () => {
+  it('X1: throws nothing but an error with a code, no matter what an event holds', () => {
     const { read, readWhole } = createMessagesReader(same);
     const type = fc.constantFrom(
       ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
@@ -299,7 +299,7 @@ describe('the reader of messages', () => {
     ]);
   });
 
-  it('X31: starts anew with another message, and not with the same one again', () => {
+  it('X31: starts again with another message, and not with the same one again', () => {
     const starts = (id: string) => ({ type: 'message_start', message: { id, content: [] } });
     const text = (words: string) => ({
       type: 'content_block_delta',

@@ -62,7 +62,7 @@ const hasContent = (build: () => unknown): boolean => {
 };
 
 describe('the body of a request', () => {
-  it('X16: is one that the API takes, whatever the conversation and the options', () => {
+  it('X16: is one that the API takes, regardless of the conversation and the options', () => {
     fc.assert(
       fc.property(modelRequest, anySettings, (request, more) => {
         const { request: fitted } = fitRequest(

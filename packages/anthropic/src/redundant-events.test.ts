@@ -228,7 +228,7 @@ describe('the events of an answer', () => {
     );
   });
 
-  it('X30: keep blocks and deltas that nobody knows', async () => {
+  it('X30: keep blocks and deltas of unknown types', async () => {
     const events = dataOf(eventsOf([{ kind: 5, cuts: [] }]));
     expect(await messageOf(events)).toEqual({
       content: [

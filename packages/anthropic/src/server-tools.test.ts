@@ -195,7 +195,7 @@ describe('X16: a call of a tool that Anthropic runs', () => {
     then: fc.constantFrom('result', 'failure', 'question', 'more'),
   });
 
-  it('has its result in any conversation, whatever was cut', () => {
+  it('has its result in any conversation, no matter what was cut', () => {
     const write = messagesRequest({ model: 'claude-sonnet-4-5' });
     const naming = { toolName: (name: string) => name, toolId: toWireId };
     const headers = { 'x-api-key': 'k', 'anthropic-version': '2026-10-21' };

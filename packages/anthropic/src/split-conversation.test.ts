@@ -7,13 +7,13 @@ const cuts = (length: number, ...places: readonly number[]) =>
   splitConversation(length, (at) => places.includes(at));
 
 describe('cutsOf', () => {
-  it('leaves open the last two turns of the user, and what is behind them', () => {
+  it('leaves open the last two turns of the user, and what is after them', () => {
     expect([0, 1, 2, 5].map((length) => cuts(length, 2, 4).open)).toEqual([0, 0, 0, 2]);
     expect(cuts(9, 2, 4, 8)).toEqual({ pages: [], open: 4 });
     expect(cuts(9)).toEqual({ pages: [], open: 0 });
   });
 
-  it('ends a page at the first turn behind sixteen messages', () => {
+  it('ends a page at the first turn after sixteen messages', () => {
     const odd = Array.from({ length: 50 }, (_, index) => 2 * index + 1);
     expect(cuts(100, ...odd)).toEqual({ pages: [17, 33, 49, 65, 81, 97], open: 97 });
     expect(cuts(100, 16, 40, 41, 90, 95)).toEqual({ pages: [16, 40, 90], open: 90 });

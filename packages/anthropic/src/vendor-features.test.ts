@@ -183,7 +183,7 @@ describe('what Anthropic adds to answers', () => {
     },
   );
 
-  it('X30: blocks that nobody knows are in the reply, in an event and in the next request', async () => {
+  it('X30: blocks of unknown types are in the reply, in an event and in the next request', async () => {
     const start = { type: 'tomorrow', id: 'new_1', notes: 'a', input: {} };
     const played = await talk([
       answer([

@@ -113,7 +113,7 @@ describe('a conversation on the wire', () => {
     ]);
   });
 
-  it('X16: lets a failed result say text only, and puts its pictures behind all results', () => {
+  it('X16: lets a failed result say text only, and puts its pictures after all results', () => {
     const failed = { ...result('1', text('no'), picture), isError: true };
     const mute = { ...result('2', text(' ')), isError: true };
     expect(
@@ -135,7 +135,7 @@ describe('a conversation on the wire', () => {
     ]);
   });
 
-  it('X16: lets a user begin, and what is to be gone on with end without white space', () => {
+  it('X16: lets a user begin, and ends what is to be continued without white space', () => {
     expect(wire(assistant(text('Hello! ')))).toEqual([
       { role: 'user', content: [{ type: 'text', text: '(The conversation begins.)' }] },
       { role: 'assistant', content: [{ type: 'text', text: 'Hello!' }] },
@@ -201,7 +201,7 @@ describe('a conversation on the wire', () => {
     ]);
   });
 
-  it('says who speaks, where there is more than one', () => {
+  it('names the speaker if there is more than one', () => {
     expect(
       wire({ ...user(text('Hi'), picture), name: 'Anna' }, { ...user(picture), name: 'Ben' }),
     ).toMatchObject([

@@ -69,7 +69,7 @@ describe('the chat page', () => {
     }
   });
 
-  it('loads 85 kB at most to show an answer, and the rest when one needs it', async () => {
+  it('loads no more than 85 kB to show an answer, and the rest when it is needed', async () => {
     const get = pageOf();
     const files = filesIn(await (await get('/')).text());
     const sizes = files.map(async (path) => {
@@ -123,7 +123,7 @@ describe('the chat page', () => {
     }
   });
 
-  it('X43: finds them without a slash at its end, if the proxy tells what it removes', async () => {
+  it('X43: finds them without a slash at its end, if the proxy reports what it removes', async () => {
     const document = await (await pageOf()('/', { 'x-forwarded-prefix': '/ai' })).text();
     expect(apiOf(document, '/ai')).toBe('/ai/api');
     for (const file of filesIn(document, '/ai')) expect(file).toMatch(/^\/ai\/page-/u);

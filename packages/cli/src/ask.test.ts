@@ -42,7 +42,7 @@ describe('ask$', () => {
     expect(written()).toMatch(/^\nHalf an \n\ninterrupted after \d+ ms .*\n\nreasoning .*!/);
   });
 
-  it('stops at once when it is interrupted twice, whatever still waits', () => {
+  it('stops immediately when it is interrupted twice, no matter what still waits', () => {
     const { stream, text: written } = fakeOutput();
     stream.write = () => false;
     const { interrupt$, heard, requests } = asked(stream);
@@ -53,7 +53,7 @@ describe('ask$', () => {
     expect([written(), stream.listenerCount('drain')]).toEqual(['', 0]);
   });
 
-  it('S8: brings the call to rest at a signal, and ends it at once at the second', () => {
+  it('S8: brings the call to rest at a signal, and ends it immediately at the second', () => {
     const { stream } = fakeOutput();
     const { terminate$, heard, requests } = asked(stream);
     terminate$.next();
@@ -62,7 +62,7 @@ describe('ask$', () => {
     expect([heard, requests.left, terminate$.observed]).toEqual([['terminated'], 1, false]);
   });
 
-  it('S8: ends it at once at a Ctrl-C behind a signal too, and not politely', () => {
+  it('S8: ends it immediately at a Ctrl-C after a signal too, and not politely', () => {
     const { stream, text: written } = fakeOutput();
     const { interrupt$, terminate$, heard, requests } = asked(stream);
     terminate$.next();

@@ -75,14 +75,14 @@ describe('chooseModel', () => {
     expect(mute.about).toMatch(/^the model gpt-5-mini at .* \(a guess: .*--model\)$/);
   });
 
-  it('finds no name where an endpoint tells none', async () => {
+  it('finds no name if an endpoint reports none', async () => {
     expect(await firstModelName(`${url}/`, 'right')).toBe('llama');
     expect(await firstModelName(url, 'wrong')).toBeUndefined();
     expect(await firstModelName(`${url}/elsewhere`, undefined)).toBeUndefined();
     expect(await firstModelName('http://127.0.0.1:1/v1', undefined)).toBeUndefined();
   });
 
-  it('refuses a name that nobody can be asked for', async () => {
+  it('refuses a name without a provider', async () => {
     await expect(chooseModel(setting({}, 'gpt-5'))).rejects.toMatchObject({
       code: 'config',
       message: expect.stringContaining('Set OPENAI_API_KEY') as unknown,

@@ -46,7 +46,7 @@ describe('createAssistant', () => {
     expect(found).toMatch(/CHANGELOG\.md:1.*p\/README\.md:1/);
   });
 
-  it('leaves the search out where there are no docs, and says so', async () => {
+  it('leaves the search out if there are no docs, and reports it', async () => {
     expect(await assistantWith(() => Promise.resolve(undefined))).toEqual({
       tools: ['calculator', 'clock', 'read_file'],
       warnings: ['The agent cannot search the Millrace docs, as they are not installed here.'],

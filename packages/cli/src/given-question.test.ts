@@ -28,7 +28,7 @@ describe('givenQuestion$', () => {
     expect([await found, said()]).toEqual([expected, '']);
   });
 
-  it('waits for a slow pipe, and says so', async () => {
+  it('waits for a slow pipe, and reports it', async () => {
     const stdin = new PassThrough();
     const { found, scheduler, said } = given('', stdin);
     scheduler.flush();
@@ -37,7 +37,7 @@ describe('givenQuestion$', () => {
     expect(said()).toBe('Waiting for a question on standard input.\n');
   });
 
-  it('does not talk into what somebody types', async () => {
+  it('does not interrupt what someone types', async () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const { found, scheduler, said } = given('-', stdin);
     scheduler.flush();

@@ -16,7 +16,7 @@ const bundled = async (contents: string): Promise<string> => {
 };
 
 describe('millrace in a bundle for browsers', () => {
-  it('has nothing of Node in it, and says so if a program opens files', async () => {
+  it('has nothing of Node in it, and reports it if a program opens files', async () => {
     const program = `
       import { createAgent, openFiles } from 'millrace';
       globalThis.agent = createAgent;

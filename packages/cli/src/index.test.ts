@@ -38,7 +38,7 @@ describe('millrace', () => {
     expect(typeof openFiles).toBe('function');
   });
 
-  it('stays small: 40 names at most, without types', () => {
+  it('stays small: no more than 40 names, without types', () => {
     expect(Object.keys(main).length).toBeLessThanOrEqual(40);
   });
 

@@ -65,7 +65,7 @@ describe('millrace', () => {
     expect(out).toBe('1: How are you?\n');
   });
 
-  it('asks a question of its own where there is none', async () => {
+  it('asks a question of its own if there is not one', async () => {
     const { code, out } = await ran([]);
     expect(code).toBe(0);
     expect(out).toMatch(/\n› What is 17\.5% of 2349, .* how does backpressure work\?\n/);
@@ -201,7 +201,7 @@ describe('millrace in a terminal', () => {
     expect(out.match(/Millrace, with/g)).toHaveLength(1);
   });
 
-  it('S7: says with which session it goes on, and goes on there', async () => {
+  it('S7: names the session that it continues, and continues it', async () => {
     const store = await mkdtemp(join(tmpdir(), 'millrace-chat-'));
     const argv = ['--store', store];
     const first = await chattedIn(argv, scriptedModel(echoed), 'one\r', '\r');
@@ -215,7 +215,7 @@ describe('millrace in a terminal', () => {
     await rm(store, { recursive: true });
   });
 
-  it('S10: goes on after an error, with the question kept', async () => {
+  it('S10: continues after an error, with the question kept', async () => {
     const { code, out, err } = await chatted(
       scriptedModel(failing, echoed),
       'a\r',

@@ -65,7 +65,7 @@ describe('an agent', () => {
     expect(textOf(await agent.call('?'))).toBe('ab');
   });
 
-  it('L2: stream() does nothing before its first next(), and rejects where the call errors', async () => {
+  it('L2: stream() does nothing before its first next(), and rejects if the call errors', async () => {
     const model = scriptedModel();
     const iterator = createAgent({ model }).stream('?')[Symbol.asyncIterator]();
     expect(model.requests).toEqual([]);
@@ -122,7 +122,7 @@ describe('an agent', () => {
     await expect(misused.reply).rejects.toMatchObject({ code: 'config' });
   });
 
-  it('I16: a slow consumer of stream() pauses the source, and breaking off ends it in the same tick', async () => {
+  it('I16: a slow consumer of stream() pauses the source, and break ends it in the same tick', async () => {
     let taken = 0;
     let aborted = false;
     async function* tokens(signal: AbortSignal): AsyncGenerator<ModelChunk> {
@@ -145,7 +145,7 @@ describe('an agent', () => {
     expect(aborted).toBe(true);
   });
 
-  it('L2: 20,000 events wait in linear time for whoever pulls', async () => {
+  it('L2: 20,000 events wait in linear time for a reader that pulls', async () => {
     const chunks = Array.from({ length: 20_000 }, () => text('x'));
     let seen = 0;
     for await (const event of createAgent({ model: scriptedModel(chunks) }).stream('?')) {
@@ -241,7 +241,7 @@ describe('an agent', () => {
   });
 
   it.each([[''], [[]], [42], [{ role: 'robot', content: [] }], [null]])(
-    'an input that is none (%j) gets an error that says what to pass',
+    'an invalid input (%j) gets an error that says what to pass',
     async (input) => {
       const call = createAgent({ model: scriptedModel() }).call(input as never);
       await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
@@ -249,7 +249,7 @@ describe('an agent', () => {
     },
   );
 
-  it('is an operator on messages, one after the other unless told otherwise', async () => {
+  it('is an operator on messages, one after the other by default', async () => {
     const upper = createAgent({
       model: scriptedModel([text('one')], [text('two')], [text('three')]),
     });
@@ -307,7 +307,7 @@ describe('events', () => {
     config.onUnhandledError = null;
   });
 
-  it('H1: every event carries where it comes from, and a number that only grows', async () => {
+  it('H1: every event carries its origin, and a number that only grows', async () => {
     const model = scriptedModel([toolCall('quick')], [text('ok')]);
     const agent = createAgent({ name: 'Ada', model, tools: [quick] });
     const events = await record(sessions(agent).open('s').stream$('?', { callId: 'c' }));
@@ -337,7 +337,7 @@ describe('events', () => {
     expect(seen[0]).toHaveLength(10);
   });
 
-  it('H4: a handler that makes its own call go on sees the events in order', async () => {
+  it('H4: a handler that lets its own call continue sees the events in order', async () => {
     let emit: ((chunk: ModelChunk) => void) | undefined;
     const model: Model = {
       name: 'by hand',
@@ -368,7 +368,7 @@ describe('events', () => {
     expect(textOf(reply.reply)).toBe('ab');
   });
 
-  it('makes no event that nobody hears, and numbers the others as if it had', async () => {
+  it('makes no event without listeners, and numbers the others as if it had', async () => {
     const deltas = Array.from({ length: 1_000 }, () => text('a')).flat();
     const asked = jest.fn(() => 0);
     const clock = jest.spyOn(asyncScheduler, 'now').mockImplementation(asked);
@@ -399,7 +399,7 @@ describe('events', () => {
     expect(ended).toBe(false);
   });
 
-  it('H5: nothing follows the last event, whatever is done within it', async () => {
+  it('H5: nothing follows the last event, no matter what is done within it', async () => {
     const types: string[] = [];
     const controller = new AbortController();
     const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]) });
@@ -466,7 +466,7 @@ describe('a session', () => {
     });
   });
 
-  it('S3: is free for whoever hears the reply, or its last event', async () => {
+  it('S3: is free for a subscriber that gets the reply, or its last event', async () => {
     const model = scriptedModel([text('a')], [text('b')], [text('c')], [text('d')]);
     const session = sessions(createAgent({ model })).open('s');
     const afterReply$ = session.call$('1').pipe(concatMap(() => session.call$('2')));
@@ -492,7 +492,7 @@ describe('a session', () => {
     await expect(broken.call('2')).rejects.toMatchObject({ code: 'unknown' });
   });
 
-  it('S3: is free, and all is torn down, when somebody hears of an error', async () => {
+  it('S3: is free, and everything is torn down, when a subscriber gets an error', async () => {
     const model = scriptedModel(() => throwError(() => new Error('503')), [text('b')]);
     const session = sessions(createAgent({ model })).open('s');
     const retried$ = session.call$('1').pipe(

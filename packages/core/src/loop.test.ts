@@ -271,7 +271,7 @@ describe('the limit of iterations', () => {
     model.verify();
   });
 
-  it('L3: a model that cannot be told to use none is not shown the tools', async () => {
+  it('L3: a model without a choice of none is not shown the tools', async () => {
     const model = {
       ...scriptedModel([toolCall('clock')], [text('noon')]),
       unsupported: ['toolChoice'] as const,
@@ -556,7 +556,7 @@ describe('ends that tools and interceptors make', () => {
     expect([without('1'), without('0')]).toEqual([around('0'), around('1')]);
   });
 
-  it('I5: unsubscribing between synchronous turns stops them at once', async () => {
+  it('I5: unsubscribing between synchronous turns stops them immediately', async () => {
     const requests: number[] = [];
     const model: Model = {
       name: 'm',

@@ -37,7 +37,7 @@ const suspended = async (callId: string, options: StartOptions = {}) => {
 };
 
 describe('start$', () => {
-  it('queues a call, whose events and reply anybody can follow', async () => {
+  it('queues a call, whose events and reply any process can follow', async () => {
     const callId = await start(clerk(), 'use look');
     const events = await lastValueFrom(engine.attach$(callId).pipe(toArray()));
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
@@ -179,7 +179,7 @@ describe('messages to a call', () => {
 });
 
 describe('suspended calls', () => {
-  it('continue with their results, before the calls that wait behind them', async () => {
+  it('continue with their results, before the calls that wait after them', async () => {
     const results = await suspended('lease');
     await start('clerk', 'behind', { callId: 'lease-behind', sessionId: 'lease' });
     await over(engine, 'lease');
@@ -293,7 +293,7 @@ describe('calls that stop', () => {
     expect(await replyText(engine, callId)).toContain('stop');
   });
 
-  it('tells why a call failed that no worker could begin', async () => {
+  it('reports why a call failed that no worker could begin', async () => {
     const broken = await start('clerk', JSON.parse('{"role":"nobody"}'));
     expect(await errorOf(firstValueFrom(engine.reply$(broken)))).toMatchObject({
       message: expect.stringContaining('input'),

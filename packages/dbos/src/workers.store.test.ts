@@ -85,7 +85,7 @@ describe('workers', () => {
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
   });
 
-  it('waits for an approval across a deploy, and goes on with the new agent', async () => {
+  it('waits for an approval across a deploy, and continues with the new agent', async () => {
     const old = await startWorker('', 'old');
     const engine = engines.open();
     await firstValueFrom(
@@ -143,7 +143,7 @@ describe('workers', () => {
     expect(await replyText(later, 'moves')).toBe('new: use pay | paid');
   });
 
-  it('hands its calls over when it is told to end', async () => {
+  it('hands its calls over when it is asked to end', async () => {
     const first = await startWorker();
     const engine = engines.open();
     await firstValueFrom(
@@ -165,7 +165,7 @@ describe('workers', () => {
     expect(rows).toEqual([{ count: '1' }]);
   });
 
-  it('goes on when the database has closed its connections', async () => {
+  it('continues when the database has closed its connections', async () => {
     const worker = await startWorker();
     const engine = engines.open();
     await firstValueFrom(engine.start$('clerk', 'forever', { callId: 'cut', sessionId: 'cut' }));

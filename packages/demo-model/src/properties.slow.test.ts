@@ -112,7 +112,7 @@ const toolsOf = (schema: fc.Arbitrary<unknown>): fc.Arbitrary<readonly ToolDecla
 type ToolChoice = NonNullable<ModelRequest['toolChoice']>;
 const toolChoice = fc.constantFrom<ToolChoice>('auto', 'none', 'required', { name: 'clock' });
 
-describe('whatever it is asked', () => {
+describe('for any question', () => {
   it('answers or calls tools, the same each time, and ends with one finish', () => {
     fc.assert(
       fc.property(question, toolsOf(anySchema), toolChoice, (text, given, choice) => {

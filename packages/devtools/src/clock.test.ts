@@ -26,7 +26,7 @@ describe('a clock', () => {
     });
   });
 
-  it('stands still: what is scheduled waits for as long, and its time does not go on', () => {
+  it('stands still: what is scheduled waits for as long, and its time does not advance', () => {
     marbles(({ expectObservable, scheduler }) => {
       const clock = createClock(scheduler);
       const still$ = concat(
@@ -46,7 +46,7 @@ describe('a clock', () => {
     });
   });
 
-  it('goes on after the last of those that stopped it', () => {
+  it('continues after the last of those that stopped it', () => {
     marbles(({ expectObservable, scheduler }) => {
       const clock = createClock(scheduler);
       const [one, other] = [clock.stop(), clock.stop()];

@@ -209,7 +209,7 @@ describe('devtools', () => {
     expect(known.size - removed.length).toBeLessThanOrEqual(51);
   });
 
-  it('show whatever tools return and throw', async () => {
+  it('show anything that tools return and throw', async () => {
     const cycle: Record<string, unknown> = { big: 10n, do: () => 1 };
     cycle['self'] = cycle;
     const odd = tool({

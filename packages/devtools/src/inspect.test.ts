@@ -499,7 +499,7 @@ describe('the devtools of a process', () => {
     });
   });
 
-  it('end the log of a call that ends while nobody looks', () => {
+  it('end the log of a call that ends without a viewer', () => {
     marbles((helpers) => {
       const { inspect, hub, page } = opened();
       const agent = inspect(createAgent({ model: helpers.model('t 19999ms (f|)') }));

@@ -94,7 +94,7 @@ describe('devtools of a store', () => {
     expect(JSON.stringify(page.items(id))).toContain('Wet.');
   });
 
-  it('refuse a fork that nobody runs', async () => {
+  it('refuse a fork without a runner', async () => {
     const { agent, open } = await opened([[text('Hi.')]], false);
     await agent.call('Hi', { callId: 'a' });
     const page = await open();
@@ -103,7 +103,7 @@ describe('devtools of a store', () => {
     expect((await page.ask('POST', 'calls/a/fork', { at: '1' })).status).toBe(409);
   });
 
-  it('report a store that fails, and go on', async () => {
+  it('report a store that fails, and continue', async () => {
     const driver = inProcessCalls();
     const store = createCallStore({
       ...driver,

@@ -431,7 +431,7 @@ describe('P1: in an agent', () => {
     return { chunks: await lastValueFrom(chunk$.pipe(toArray())) };
   };
 
-  it('says which option is wrong', () => {
+  it('names the wrong option', () => {
     const model = scriptedModel();
     const of = (options: object) => () => parseToolCalls(model, options);
     expect(of({ opend: true })).toThrow(

@@ -39,7 +39,7 @@ const [alpha, beta] = [
 ];
 const separators = [', ', ',', ' ', '\n', ';\n', '; ', ''];
 
-describe('X11: two values where one is wanted', () => {
+describe('X11: two values if one is wanted', () => {
   const refused: Readonly<Record<string, (between: string) => string>> = {
     'after a name': (between) => `[TOOL_CALLS]alpha[ARGS]${one}${between}${two}`,
     'in a message': (between) =>
@@ -88,7 +88,7 @@ describe('X11: two values where one is wanted', () => {
     ['nothing', `[TOOL_CALLS]alpha[ARGS]${one}`, ['alpha 1']],
     ['space', `[TOOL_CALLS]alpha[ARGS]${one} \n `, ['alpha 1']],
     ['an object that is cut off', `[TOOL_CALLS]alpha[ARGS]${one}, {"x": `, ['refused']],
-  ])('are not seen where they are not: %s', async (_name, written, expected) => {
+  ])('are not seen if they do not exist: %s', async (_name, written, expected) => {
     for (const inPieces of [false, true]) expect(await runsOf(written, inPieces)).toEqual(expected);
   });
 });

@@ -168,7 +168,7 @@ describe('T13, G6: a decision that no component takes', () => {
     expect((await sessionOf(process, after).call(results)).text).toBe(said);
   });
 
-  it('is taken by each of several components, one of which begins late', async () => {
+  it('is taken by each of several components, also by one that begins late', async () => {
     const process: Process = {
       ...{ driver: inProcessCalls(), memory: inProcessMemory(), effects: [] },
     };

@@ -295,7 +295,7 @@ describe('set', () => {
     });
   });
 
-  it('G6: of two components side by side, the later one in the graph counts, whichever is faster', async () => {
+  it('G6: of two parallel components, the later one in the graph counts, even if it is faster', async () => {
     const race = (slow: string) => ({
       version: 1,
       name: 'f',

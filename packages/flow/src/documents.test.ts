@@ -91,7 +91,7 @@ describe('support-router', () => {
     expect(textOf(reply)).toMatch(/^Which order is it about\?/u);
   });
 
-  it('G6: goes on where a tool has failed, with what it says then', async () => {
+  it('G6: continues if a tool has failed, with its message', async () => {
     const { agent, large } = routerOf(
       [json({ category: 'order' }), json({ number: 'B-1' })],
       [text('I cannot find it.')],

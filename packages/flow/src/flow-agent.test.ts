@@ -44,7 +44,7 @@ const m = (...answers: readonly ScriptedAnswer[]) => ({ m: scriptedModel(...answ
 const only = (id: string) => ({ upstream: [id] });
 
 describe('flowAgent', () => {
-  it('G6: throws one config error that tells all that is wrong', () => {
+  it('G6: throws one config error that names all problems', () => {
     const document = flow({ a: ask({ llm_id: 'n' }), say: say('{{b@output}}', only('a')) }, ['a']);
     expect(() => flowAgent(document, { models: m() })).toThrow(
       'The flow cannot run, it has 2 problems:\n' +
@@ -165,7 +165,7 @@ describe('flowAgent', () => {
     expect(await streamedOf(after, ['a'])).toEqual(['', answer]);
   });
 
-  it('G6: where nothing is said, that is an error which says what to do', async () => {
+  it('G6: no answer is an error which says what to do', async () => {
     const either = component('switch', {
       cases: [{ conditions: [{ value: '{{sys.query}}', operator: 'is empty' }], to: ['say'] }],
     });
@@ -206,7 +206,7 @@ describe('flowAgent', () => {
     expect(textOf(reply)).toBe(expected ? 'yes' : 'no');
   });
 
-  it('G6: the first case that holds is gone, all its ways at once; with or, one condition is enough', async () => {
+  it('G6: the first case that holds is taken, all its ways at the same time; with or, one condition is enough', async () => {
     const when = (operand: string) => ({ value: '{{sys.query}}', operator: 'contains', operand });
     const s = component('switch', {
       cases: [
@@ -326,7 +326,7 @@ describe('flowAgent', () => {
     );
   });
 
-  it('G6: what a fixed message says, and which tools were run, the reply and the events tell', async () => {
+  it('G6: the reply and the events have fixed messages, and the tools that ran', async () => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'yes' });
     const document = flow(
       { t: component('tool', { tool: 'look' }), say: say('Hi: {{t@output}}', only('t')) },
@@ -381,7 +381,7 @@ describe('flowAgent', () => {
     });
   });
 
-  it('G6: or goes another way, where it says so', async () => {
+  it('G6: or takes another way, if it has one for errors', async () => {
     const broken = { m: scriptedModel(throwError(() => new Error('down'))) };
     const parts = {
       a: ask({ on_error: { value: 'sorry, {{sys.query}}', to: ['other'] } }),
@@ -395,7 +395,7 @@ describe('flowAgent', () => {
     expect(textOf(await fine.call('you'))).toBe('fine');
   });
 
-  it('G6: categories: the model is told what they are, and its choice is the output', async () => {
+  it('G6: categories: the model reads what they are, and its choice is the output', async () => {
     const models = m([text('{"category":"constructor"}')], [text('{"category":"mill"}')]);
     const parts = {
       c: component('categorize', {
@@ -484,7 +484,7 @@ describe('iterate', () => {
     expect(textOf(reply)).toBe('a1!\n\na2!; b3! / b3!');
   });
 
-  it('G6: runs so many items at once, and keeps their order', () => {
+  it('G6: runs so many items at the same time, and keeps their order', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const sources = ['---(x|)', '-(x|)', '-(x|)'].map((it) => cold(it));
       const parts = {
@@ -509,7 +509,7 @@ describe('iterate', () => {
     });
   });
 
-  it('G6: items that say nothing are left out; an error of one is told by both names', async () => {
+  it('G6: empty items are left out; an error of one is reported by both names', async () => {
     const some = component('switch', {
       cases: [{ conditions: [{ value: '{{i@item}}', operator: '>', operand: '1' }], to: ['note'] }],
     });
@@ -615,7 +615,7 @@ describe('the call of a flow', () => {
     expect(new Set(events.map(({ rootId }) => rootId)).size).toBe(1);
   });
 
-  it('G6: two calls at once have nothing of each other', async () => {
+  it('G6: two concurrent calls share nothing', async () => {
     const slow = { m: scriptedModel(...Array.from({ length: 6 }, () => echo)) };
     const agent = flowAgent(two, { models: slow });
     const replies = await Promise.all([agent.call('one'), agent.call('two')]);
@@ -700,7 +700,7 @@ describe('the call of a flow', () => {
     }
   });
 
-  it('G6: a refusal is an error of its component, and a category that nobody chose is the other one', async () => {
+  it('G6: a refusal is an error of its component, and an unchosen category is the other one', async () => {
     const refusing = flow({ a: ask(), say: say('It says: {{a@output}}', only('a')) }, ['a']);
     await expect(
       flowAgent(refusing, { models: m([finish('refusal')]) }).call('?'),

@@ -240,41 +240,44 @@ const call$ = (agent: Agent) => agent.call$('Go', { callId: 'c' });
 const cuts = Math.max(6, Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)));
 
 describe('a flow that is cut anywhere', () => {
-  it.each(Object.entries(documents))('S6, G6: %s goes on where it was', async (_, components) => {
-    const whole: World = { driver: inProcessCalls(), effects: [] };
-    const expected = await lastValueFrom(call$(agentOf(components, whole)));
-    const { length } = await written(whole.driver);
-    const stride = Math.max(1, Math.floor(length / cuts));
-    for (let records = 1; records < length; records += stride) {
-      const world: World = { driver: inProcessCalls(), effects: [] };
-      await cut(world, records, call$, components);
-      await cut(
-        world,
-        1 + ((records * 7) % length),
-        (agent, durable) => durable.resume$(agent, 'c'),
-        components,
-      );
-      const durable = journal(createCallStore(world.driver), { onUncertain: 'rerun' });
-      const events = await record(durable.resumeStream$(agentOf(components, world), 'c'));
-      const last = events.at(-1);
-      const reply = last?.type === 'postCall' ? last.reply : undefined;
-      expect([records, reply && textOf(reply), reply?.reason]).toEqual([
-        records,
-        textOf(expected),
-        'answer',
-      ]);
-      // Keys have a random part, another one in each world.
-      const effectsOf = ({ effects }: World) =>
-        new Set(effects.map((effect) => effect.replace(/\/[0-9a-f]{16}$/u, '')));
-      expect(effectsOf(world)).toEqual(effectsOf(whole));
-      expect(new Set(world.effects).size).toBe(effectsOf(world).size);
-      const names = (await written(world.driver)).map(({ kind, name }) => `${kind} ${name}`);
-      const uncertain = names.filter((name) => name === 'event uncertain').length;
-      expect(world.effects.length).toBeLessThanOrEqual(whole.effects.length + uncertain);
-      const steps = names.filter((name) => name.startsWith('step'));
-      expect(new Set(steps).size).toBe(steps.length);
-    }
-  });
+  it.each(Object.entries(documents))(
+    'S6, G6: %s continues at the same place',
+    async (_, components) => {
+      const whole: World = { driver: inProcessCalls(), effects: [] };
+      const expected = await lastValueFrom(call$(agentOf(components, whole)));
+      const { length } = await written(whole.driver);
+      const stride = Math.max(1, Math.floor(length / cuts));
+      for (let records = 1; records < length; records += stride) {
+        const world: World = { driver: inProcessCalls(), effects: [] };
+        await cut(world, records, call$, components);
+        await cut(
+          world,
+          1 + ((records * 7) % length),
+          (agent, durable) => durable.resume$(agent, 'c'),
+          components,
+        );
+        const durable = journal(createCallStore(world.driver), { onUncertain: 'rerun' });
+        const events = await record(durable.resumeStream$(agentOf(components, world), 'c'));
+        const last = events.at(-1);
+        const reply = last?.type === 'postCall' ? last.reply : undefined;
+        expect([records, reply && textOf(reply), reply?.reason]).toEqual([
+          records,
+          textOf(expected),
+          'answer',
+        ]);
+        // Keys have a random part, another one in each world.
+        const effectsOf = ({ effects }: World) =>
+          new Set(effects.map((effect) => effect.replace(/\/[0-9a-f]{16}$/u, '')));
+        expect(effectsOf(world)).toEqual(effectsOf(whole));
+        expect(new Set(world.effects).size).toBe(effectsOf(world).size);
+        const names = (await written(world.driver)).map(({ kind, name }) => `${kind} ${name}`);
+        const uncertain = names.filter((name) => name === 'event uncertain').length;
+        expect(world.effects.length).toBeLessThanOrEqual(whole.effects.length + uncertain);
+        const steps = names.filter((name) => name.startsWith('step'));
+        expect(new Set(steps).size).toBe(steps.length);
+      }
+    },
+  );
 });
 
 describe('a flow that waits for people', () => {

@@ -59,7 +59,7 @@ const documents: Readonly<Record<string, readonly [components: object, calls: re
 
 describe('the tool calls of a flow', () => {
   it.each(Object.entries(documents))(
-    'G5, S7: %s have them in the order of the graph, whatever their tools take',
+    'G5, S7: %s have them in the order of the graph, no matter what their tools take',
     (_, [components, calls]) => {
       fc.assert(
         fc.property(

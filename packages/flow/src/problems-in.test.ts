@@ -273,7 +273,7 @@ describe('problemsIn', () => {
         'components.b.params.output: uses patterns, which can block the process forever. Describe the format of a string in its description.',
       ],
     ],
-  ])('G6: tells all that is wrong: %s', (_name, document, expected) => {
+  ])('G6: reports all problems: %s', (_name, document, expected) => {
     const problems = problemsIn(document);
     expect(told(problems).map((line) => line.replace(/^: /u, 'the document: '))).toEqual(expected);
   });
@@ -306,7 +306,7 @@ describe('problemsIn', () => {
       'resembles',
       'The possible values are: contains, not contains, equals, not equals, starts with, ends with, is empty, is not empty, >, <, ≥, ≤, >=, <=.',
     ],
-  ])('G6: says which operator %s was meant to be', (operator, suggestion) => {
+  ])('G6: names the operator that %s was meant to be', (operator, suggestion) => {
     const conditions = [{ value: '{{sys.query}}', operator, operand: 'x' }];
     const params = { cases: [{ conditions, to: ['say'] }] };
     const [line] = told(problemsIn(flow({ a: { component_name: 'switch', params } })));
@@ -321,12 +321,12 @@ describe('problemsIn', () => {
     ['while', 'loop'],
     ['invoke', 'http'],
     ['Start', 'begin'],
-  ])('G6: says which component %s was meant to be', (component_name, meant) => {
+  ])('G6: names the component that %s was meant to be', (component_name, meant) => {
     const [line] = told(problemsIn(flow({ a: { component_name, params: {} } })));
     expect(line).toContain(`is "${component_name}". Did you mean '${meant}'?`);
   });
 
-  it('G6: says where a component is that no way leads to from here', () => {
+  it('G6: reports a component without a way to it', () => {
     const each = {
       component_name: 'iterate',
       params: {
@@ -386,7 +386,7 @@ describe('problemsIn', () => {
     expect(given('any', { itme: 'x' })).toEqual([]);
   });
 
-  it('G6: does not tell what only follows from a misspelt id', () => {
+  it('G6: does not report what only follows from a misspelt id', () => {
     const document = flow({ a: agent({}, { downstream: ['sya'] }) });
     expect(told(problemsIn(document))).toEqual([
       "components.a.downstream.0: names 'sya', which is not a component here. Did you mean 'say'?",
@@ -428,7 +428,7 @@ describe('problemsIn', () => {
     ]);
   });
 
-  it('G6: one config error tells all of them, one line each', () => {
+  it('G6: one config error has all of them, one line each', () => {
     const document = flow({ a: agent({ sys_promt: '' }), 'b b': agent() });
     expect(() => checkedDocument(document)).toThrow(
       expect.objectContaining({
@@ -529,7 +529,7 @@ describe('problemsIn', () => {
     expect(told(problemsIn(trap))).toEqual([': cannot be read. Pass the result of JSON.parse.']);
   });
 
-  it('X6: what is wrong very often is told quickly', () => {
+  it('X6: reports a very frequent problem quickly', () => {
     const ids = Array.from({ length: 900 }, (_, index) => `nowhere${index}`);
     const wide = Object.fromEntries(
       Array.from({ length: 20 }, (_, at) => [`c${at}`, agent({}, { downstream: ids })]),
@@ -560,7 +560,7 @@ describe('problemsIn', () => {
     }
   });
 
-  it('G6: of whatever JSON it is given, it tells, and never throws', () => {
+  it('G6: for any JSON, it reports, and never throws', () => {
     const valid = readdirSync(documents).map(read);
     const words = fc.constantFrom(
       ...['components', 'component_name', 'params', 'begin', 'agent', 'switch', 'cases', 'to'],

@@ -15,7 +15,7 @@ const slow =
     source$.pipe(map(() => ({ ...done({ text: id }), ...(to && { to }) })));
 
 describe('runGraph$', () => {
-  it('G6: runs what waits for nothing at once, and what waits for several when all have settled', () => {
+  it('G6: runs independent components immediately, and those that wait for several when all have settled', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [b, c, d] = [cold('--(x|)'), cold('-----(x|)'), cold('-(x|)')];
       const graph = graphOf('a>b a>c b>d c>d', {
@@ -42,7 +42,7 @@ describe('runGraph$', () => {
     });
   });
 
-  it('G6, I5: an error leaves the others before anybody hears of it', () => {
+  it('G6, I5: an error leaves the others before it is emitted', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [b, c] = [cold('---#'), cold('-------')];
       const graph = graphOf('a>b a>c b>d', { b: slow(b, 'b'), c: slow(c, 'c') });
@@ -52,7 +52,7 @@ describe('runGraph$', () => {
     });
   });
 
-  it('G6: skips what nothing has led to, and all behind it', () => {
+  it('G6: skips what nothing has led to, and all after it', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [b, c, e] = [cold('--(x|)'), cold('-(x|)'), cold('-(x|)')];
       const graph = graphOf('a>b a>c c>d b>e d>e', {
@@ -69,7 +69,7 @@ describe('runGraph$', () => {
     });
   });
 
-  it('G6: no more than so many take time at once', () => {
+  it('G6: no more than so many wait at the same time', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const sources = ['b', 'c', 'd'].map(() => cold('--(x|)'));
       const works = Object.fromEntries(
@@ -85,7 +85,7 @@ describe('runGraph$', () => {
     });
   });
 
-  it('G6: an end by somebody else ends all, and is what comes of it', () => {
+  it('G6: an end from outside ends all, and is the result', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [b, c] = [cold('--(x|)'), cold('-----')];
       const ended = { status: 'ended', reply: { id: 'r' } } as unknown as ReturnType<typeof done>;
@@ -96,7 +96,7 @@ describe('runGraph$', () => {
     });
   });
 
-  it('G6: shows each the outputs that it names, empty where they were skipped', async () => {
+  it('G6: shows each the outputs that it names, empty if they were skipped', async () => {
     const seen: string[] = [];
     const graph = graphOf('a>b a>c b>d c>d', {
       a: slow(of(1), 'A', ['b']),
@@ -109,7 +109,7 @@ describe('runGraph$', () => {
     expect(seen).toEqual(['b=b,c=']);
   });
 
-  it('G6: a long chain that settles at once does not overflow the stack', async () => {
+  it('G6: a long chain that settles immediately does not overflow the stack', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `n${index}`);
     const ways = ids.slice(1).map((id, index) => `${ids[index] ?? ''}>${id}`);
     const graph = graphOf(ways.join(' '), { n0: slow(timer(0), 'n0') });
@@ -127,7 +127,7 @@ describe('runGraph$', () => {
     expect(depth).toBeLessThan(4_000);
   });
 
-  it('G6: in any graph each runs once at most, behind all that leads to it, and if something does', async () => {
+  it('G6: in any graph each runs no more than once, after all that lead to it, and only if one does', async () => {
     const graphs = fc
       .record({
         size: fc.integer({ min: 1, max: 12 }),

@@ -68,7 +68,7 @@ describe('templates', () => {
     expect(outputOf(templateOf('{{other@output}}'), scope)).toEqual({ text: '' });
   });
 
-  it('G6: an input is filled at every depth, with values where they are alone; keys are no templates', () => {
+  it('G6: an input is filled at every depth, with values if they are alone; keys are no templates', () => {
     const input = {
       '{{sys.query}}': ['{{value@output.list}}', 'x {{sys.query}}', 5, null],
       deep: { item: '{{each@item}}', index: '{{each@index}}', text: '{{text@output}}' },

@@ -55,7 +55,7 @@ describe('toMermaid', () => {
     );
   });
 
-  it('G6: no text of a document is more than a text of the picture', () => {
+  it('G6: text of a document is only text in the picture', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 80 }),
       fc.constantFrom('"]\n  click n0 "javascript:x"', '`**`', '%%{init}%%', 'end', '#quot;', '|'),

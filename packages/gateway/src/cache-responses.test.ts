@@ -136,7 +136,7 @@ describe('C13: cacheResponses', () => {
     });
   });
 
-  it('lets nobody pay again who reads on after the first one has read all', () => {
+  it('makes no reader pay again who continues after the first one has read all', () => {
     marbles(({ cold, scheduler, expectObservable, flush }) => {
       const spent = budget({ tokens: 1_000 });
       const agent = agentOf(scriptedModel(cold('--t--(tuf|)', chunks)), {}, spent);
@@ -335,7 +335,7 @@ describe('C13: cacheResponses', () => {
     expect(hits).toEqual([]);
   });
 
-  it('goes on without a store that fails or is too slow', () => {
+  it('continues without a store that fails or is too slow', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
       const broken = cold<undefined>('-#', {}, new Error('Gone.'));
       const stuck = cold<undefined>('-');

@@ -54,7 +54,7 @@ const asking =
     );
 
 describe('C12: circuitBreaker', () => {
-  it('opens after enough failures, refuses at once, and closes after a probe that succeeds', () => {
+  it('opens after enough failures, refuses immediately, and closes after a probe that succeeds', () => {
     marbles((helpers) => {
       const { cold, expectObservable, expectSubscriptions } = helpers;
       const answers = ['-#', '-#', '--(tf|)', '-(tf|)'].map((it) => cold(it, chunks, overloaded));
@@ -122,7 +122,7 @@ describe('C12: circuitBreaker', () => {
     });
   });
 
-  it('lets a paused reader of a probe keep nobody waiting', () => {
+  it('lets a paused reader of a probe block no other', () => {
     marbles((helpers) => {
       const { cold, expectObservable } = helpers;
       const endless$ = cold('-t', chunks);
@@ -218,7 +218,7 @@ describe('C12: circuitBreaker', () => {
     });
   });
 
-  it('asks no more than its probes before it has seen a success, whatever happens (property)', () => {
+  it('asks no more than its probes before it has seen a success, in every case (property)', () => {
     const outcome = fc.record({
       startMs: fc.nat(60),
       lengthMs: fc.nat(8),

@@ -357,7 +357,7 @@ describe('C15: canary', () => {
     expect(textOf(await agent.with(canary({ model: b, share: 1 })).call('?'))).toBe('B.');
   });
 
-  it('is refused with a share that is none', () => {
+  it('is refused with an invalid share', () => {
     expect(() => canary({ model: named('a'), share: 5 })).toThrow(
       "canary(): 'share' must be a number from 0 to 1, not 5.",
     );

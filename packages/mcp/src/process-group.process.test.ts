@@ -120,7 +120,7 @@ describe('T20: the child processes of a connection that ends', () => {
     20_000,
   );
 
-  it('leave no listener and no process behind', async () => {
+  it('leave no listener and no process', async () => {
     const before = process.eventNames().map((name) => process.listenerCount(name));
     for (let run = 0; run < 5; run += 1)
       await ran([mcp(hostile('calm'), hostile('calm', { name: 'two' }))]);

@@ -216,7 +216,7 @@ describe('T20: a session that the server has lost', () => {
   });
 
   it.each([-32_602, -32_603])(
-    'is not what an error %d of a request means, whatever it says',
+    'is not what an error %d of a request means, in any words',
     async (code) => {
       const { url, seen } = await forgetful((response, { id }) =>
         send(response, 200, rpc(code, 'The session of the user is not found', id)),

@@ -191,7 +191,7 @@ describe('G7: extractMemories', () => {
     expect(facts).toEqual(['住在柏林。']);
   });
 
-  it('forgets only by words of the user that say so, or name the fact', async () => {
+  it('forgets only by words of the user that say it, or name the fact', async () => {
     const forgetting = async (asked: string, quote: string) => {
       const memory = inProcessLongTermMemory();
       await done(memory.record$(ann, [{ text: 'Lives in Berlin.' }]));

@@ -215,7 +215,7 @@ const endingAfter = (memory: LongTermMemory, writes: number) => {
 };
 
 describe('X39: facts', () => {
-  it('X39: are stored without what nobody sees', async () => {
+  it('X39: are stored without invisible characters', async () => {
     const memory = inProcessLongTermMemory();
     const said = 'I live in Oslo.';
     const first = extractMemories({

@@ -90,7 +90,7 @@ describe('a token', () => {
 });
 
 describe('an address', () => {
-  it('C7: names whoever answers there', () => {
+  it('C7: names the server that answers there', () => {
     const local = 'http://127.0.0.1:11434/v1';
     expect(serverOf(profiles.openai, profiles.openai.baseUrl ?? '')).toBe('OpenAI');
     expect(serverOf(profiles.openai, local)).toBe('The server at 127.0.0.1:11434');
@@ -142,7 +142,7 @@ describe('the environment of OpenAI', () => {
     });
   });
 
-  it('X10: is nobody else’s business', async () => {
+  it('X10: stays private', async () => {
     const access = accessOf(profiles.deepseek, { apiKey: 'k' });
     expect(access.headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
     const { headers } = await createRequests(profiles.deepseek, access, '/x', {})('{}').request();

@@ -131,7 +131,7 @@ describe('writeOnce', () => {
     expect(write).toHaveBeenCalledTimes(2);
   });
 
-  it('keeps nothing where a message cannot be written', () => {
+  it('keeps nothing if a message cannot be written', () => {
     const once = cachedSerializer(() => {
       throw new Error('no such block');
     }, lengthOf);

@@ -95,7 +95,7 @@ describe('a chat completion', () => {
     expect(read(delta({}), delta({}, ''), delta({}, 'null'), delta({}, undefined))).toEqual([]);
   });
 
-  it('X1: fails where the server broke down, and names it', () => {
+  it('X1: fails if the server failed, and names it', () => {
     expect(() => read(delta({}, 'abort'))).toThrow(/^Mine at 127\.0\.0\.1 failed .*'abort'/u);
   });
 
@@ -160,7 +160,7 @@ describe('quirks', () => {
     ]);
   });
 
-  it('X8: takes usage from any chunk and any place, as far as it is told', () => {
+  it('X8: takes usage from any chunk and any place, as far as it is reported', () => {
     expect(read({ choices: [], usage: { prompt_tokens: 9, prompt_cache_hit_tokens: 4 } })).toEqual([
       { type: 'usage', usage: { inputTokens: 5, cacheReadTokens: 4 } },
     ]);
@@ -208,7 +208,7 @@ describe('quirks', () => {
     ]);
   });
 
-  it('X8: does not tell calls by an index that says nothing', () => {
+  it('X8: does not distinguish calls by a useless index', () => {
     const calls = ['Oslo', 'Rome'].map((city) => ({
       index: 0,
       function: { name: 'weather', arguments: JSON.stringify({ city }) },

@@ -61,7 +61,7 @@ const signature = fc.oneof(
 );
 
 describe('a request for chat completions', () => {
-  it('X16: is valid whatever was said before', () => {
+  it('X16: is valid no matter what was said before', () => {
     const allow = ['extra_content', 'reasoning_content', 'reasoning_details'];
     fc.assert(
       fc.property(conversations(signature, true), (messages) => {
@@ -105,7 +105,7 @@ describe('a request for chat completions', () => {
     );
   });
 
-  it('R3: holds the answer to a schema, strictly where the schema fits', () => {
+  it('R3: holds the answer to a schema, strictly if the schema fits', () => {
     const schema = { type: 'object', properties: { city: { type: 'string' } } };
     const strict = { ...schema, required: ['city'], additionalProperties: false };
     const open = { ...schema, required: ['city'] };
@@ -183,7 +183,7 @@ describe('a request for chat completions', () => {
     });
   });
 
-  it('X8: offers all tools where the one that is forced is not there', () => {
+  it('X8: offers all tools if the one that is forced is not there', () => {
     const request = { messages: [user('Hi')], tools: [weather], toolChoice: { name: 'other' } };
     expect(bodyOf(request, { name: 'Mine', takesNamedChoice: false })).toMatchObject({
       tools: [{ function: { name: 'weather' } }],
@@ -218,7 +218,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('puts the results of tools behind the calls, a failure said as one', () => {
+  it('puts the results of tools after the calls, a failure said as one', () => {
     const failed: Message = {
       id: 't',
       role: 'tool',
@@ -241,7 +241,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('shows what tools drew behind all of their results', () => {
+  it('shows what tools drew after all of their results', () => {
     const drew: Message = {
       id: 't',
       role: 'tool',

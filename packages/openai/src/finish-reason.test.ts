@@ -27,7 +27,7 @@ describe('a finish reason', () => {
     expect(read(reason)).toEqual([{ type: 'finish', finish }]);
   });
 
-  it.each(['', ' ', 'null', 'NULL'])('X1: %j is none', (reason) => {
+  it.each(['', ' ', 'null', 'NULL'])('X1: %j is not an answer', (reason) => {
     expect(read(reason)).toEqual([]);
   });
 
@@ -52,7 +52,7 @@ describe('a finish reason', () => {
     'MALFORMED_FUNCTION_CALL',
     'function_call_filter: MALFORMED_FUNCTION_CALL',
     'function_call_filter: UNEXPECTED_TOOL_CALL',
-  ])('X8: %s is told to the model', (reason) => {
+  ])('X8: %s is reported to the model', (reason) => {
     expect(read(reason)).toEqual([
       { type: 'malformed', feedback: expect.stringContaining(reason) },
       { type: 'finish', finish: 'stop' },
@@ -68,7 +68,7 @@ describe('a finish reason', () => {
     expect(read('stop', false, true)).toEqual([{ type: 'finish', finish: 'stop' }]);
   });
 
-  it('is a refusal where the model said one', () => {
+  it('is a refusal if the model refused', () => {
     expect(read('stop', true)).toEqual([{ type: 'finish', finish: 'refusal' }]);
   });
 });

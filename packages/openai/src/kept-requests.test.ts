@@ -96,7 +96,7 @@ const asked = (
 };
 
 describe.each(wires)('a request over %s', (_wire, begin, profile) => {
-  it('X16: is the same, whatever was sent before it', () => {
+  it('X16: is the same, no matter what was sent before it', () => {
     fc.assert(
       fc.property(long(signature), requests, (messages, asks) => {
         frozen(messages);

@@ -88,7 +88,7 @@ describe.each([
     run(),
   );
 
-  it('X16: works through tools, whatever their names, and brings back what it thought', async () => {
+  it('X16: works through tools, for any names, and sends its thoughts back', async () => {
     const asks = {
       thinking: 'Hm.',
       toolCalls: ['Oslo', 'Rome'].map((city, index) => ({
@@ -147,7 +147,7 @@ describe.each([
     });
   });
 
-  it('C8: lets another model answer where it cannot', async () => {
+  it('C8: lets another model answer if it cannot', async () => {
     const broken = await play([json(503, vendorError(wire, 503))]);
     const well = await play([hello(wire)]);
     const options = { apiKey, retry: false } as const;
@@ -160,7 +160,7 @@ describe.each([
     expect(await broken.requests()).toHaveLength(1);
   });
 
-  it('X1: reads a whole answer where a stream was asked for', async () => {
+  it('X1: reads a whole answer if a stream was asked for', async () => {
     const played = await play([json(200, bodyOf(wire, { text: 'Hello.' }))]);
     const reply = await createAgent({
       model: make('gpt-5-mini', { apiKey, baseUrl: played.url }),
@@ -273,7 +273,7 @@ describe('what leaves', () => {
     expect(headers).not.toHaveProperty('authorization');
   });
 
-  it('headers of one’s own go before all others', async () => {
+  it('headers of one’s own take precedence over all others', async () => {
     const headers = { Authorization: 'Bearer own-token', 'User-Agent': 'mine' };
     expect(await headersOf((baseUrl) => vllm('m', { baseUrl, headers }))).toMatchObject({
       authorization: 'Bearer own-token',
@@ -366,7 +366,7 @@ describe('X1: a stream without a finish reason that ends with [DONE]', () => {
 });
 
 describe('errors', () => {
-  it('X10: hold no key, also where the vendor says it', async () => {
+  it('X10: have no key in them, also if the vendor repeats it', async () => {
     const body = vendorError('chat', 401, { message: `Incorrect API key provided: ${apiKey}.` });
     const played = await play([json(401, body)]);
     for (const given of [apiKey, () => apiKey]) {
@@ -378,7 +378,7 @@ describe('errors', () => {
     }
   });
 
-  it('X8: are told to the model where it wrote a call that cannot be read', async () => {
+  it('X8: are reported to the model if it wrote a call that cannot be read', async () => {
     const error = {
       message: 'Failed to call a function.',
       type: 'invalid_request_error',
@@ -463,7 +463,7 @@ describe('errors', () => {
     expect(await played.requests()).toEqual([]);
   });
 
-  it('C7: come before anything is sent where a block cannot be', async () => {
+  it('C7: come before anything is sent if a block is not supported', async () => {
     const played = await play([hello('chat')]);
     const source = { kind: 'url', url: 'https://example.com/a.png' } as const;
     const model = deepseek('deepseek-chat', { apiKey, baseUrl: played.url });
@@ -506,7 +506,7 @@ describe('a vendor that cannot be held to a schema', () => {
   });
 });
 
-describe('a conversation that goes on with another vendor', () => {
+describe('a conversation that continues with another vendor', () => {
   it('X16: is valid for the next one', async () => {
     const asks = { thinking: 'Hm.', toolCalls: [{ id: 'call_1', arguments: '{"city":"Oslo"}' }] };
     const first = await play([streamed(streamOf('responses', asks))]);

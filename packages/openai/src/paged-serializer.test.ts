@@ -47,7 +47,7 @@ describe('inPages', () => {
     );
   });
 
-  it('X6: writes a message once, and joins no more than pages where nothing is new', () => {
+  it('X6: writes a message once, and joins no more than pages if nothing is new', () => {
     const writeAll = pagedSerializer(write, join);
     const messages = conversation(100);
     write.mockClear();

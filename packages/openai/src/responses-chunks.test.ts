@@ -96,7 +96,7 @@ describe('a response', () => {
     ]);
   });
 
-  it('X1: fails where it failed, by the code', () => {
+  it('X1: fails if it failed, by the code', () => {
     const response = {
       status: 'failed',
       error: { code: 'rate_limit_exceeded', message: 'Too much.' },
@@ -113,14 +113,14 @@ describe('a response', () => {
   it.each([
     ['completed', 'stop'],
     ['incomplete', 'length'],
-  ])('X8: finishes by the event where there is no status: %s', (what, finish) => {
+  ])('X8: finishes by the event if there is no status: %s', (what, finish) => {
     expect(read({ type: `response.${what}`, response: { id: 'r' } })).toEqual([
       { type: 'finish', finish },
     ]);
     expect(() => read({ type: 'response.failed', response: {} })).toThrow(/failed/u);
   });
 
-  it('X8: reads a text that does not come in pieces, once', () => {
+  it('X8: reads, once, text that does not come in pieces', () => {
     const text = (what: string, fields: object, place: object) => ({
       type: `response.output_text.${what}`,
       ...fields,
@@ -300,7 +300,7 @@ describe('a response', () => {
     expect(chunks[0]).toMatchObject({ vendorData: { data: { type: 'custom_tool_call' } } });
   });
 
-  it('D: cites the sources of a text, each once', () => {
+  it('D: cites the sources of text, each once', () => {
     const annotation = { type: 'url_citation', url: 'https://example.com', title: 'Snow' };
     const event = {
       type: 'response.output_text.annotation.added',

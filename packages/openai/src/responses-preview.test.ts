@@ -317,7 +317,7 @@ describe('X31: the end of a response decides', () => {
     expect(messageOf(read(list)).uses).toEqual(uses);
   });
 
-  it('a message may be a string, an answer after a refusal, and have parts that nobody knows', () => {
+  it('a message may be a string, an answer after a refusal, and have unknown parts', () => {
     expect(messageOf(read([ended([message('Hi')])]))).toMatchObject({ text: 'Hi' });
     const text = [{ type: 'output_text', text: 'Yes.' }];
     expect(messageOf(read([refusal, ended([message(text)])]))).toMatchObject({
@@ -332,7 +332,7 @@ describe('X31: the end of a response decides', () => {
     });
   });
 
-  it('a failed response is an error, whatever was streamed', () => {
+  it('a failed response is an error, no matter what was streamed', () => {
     const failed = {
       type: 'response.failed',
       response: { status: 'failed', error: { code: 'server_error' } },

@@ -64,7 +64,7 @@ const signature = fc.oneof(
 );
 
 describe('a request for responses', () => {
-  it('X16: is valid whatever was said before', () => {
+  it('X16: is valid no matter what was said before', () => {
     fc.assert(
       fc.property(conversations(signature, false), (messages) => {
         const body: unknown = bodyOf({ messages, tools: [weather] });
@@ -172,7 +172,7 @@ describe('what is strict', () => {
     });
   });
 
-  it('X16: is no tool, unless the profile says so; and it is declared as it is taken', () => {
+  it('X16: is no tool, unless the profile has it; and it is declared as the vendor takes it', () => {
     const tools = [
       { name: 'a', description: 'A.', inputSchema: open },
       { name: 'b', description: 'B.', inputSchema: { type: 'object' } },
@@ -225,7 +225,7 @@ describe('an item', () => {
     expect(inputOf([assistant(thought(open, 'Mine'), 'Hi')], given)).toHaveLength(2);
   });
 
-  it('says again what the vendor called a text', () => {
+  it('repeats what the vendor called text', () => {
     const called = (phase: string) =>
       ({
         type: 'thinking',

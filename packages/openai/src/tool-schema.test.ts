@@ -10,7 +10,7 @@ describe('toolSchema', () => {
     expect(toolSchema(city)).toEqual(city);
   });
 
-  it.each(['anyOf', 'oneOf', 'allOf'])('X16: tells of a top-level %s in words', (keyword) => {
+  it.each(['anyOf', 'oneOf', 'allOf'])('X16: describes a top-level %s in words', (keyword) => {
     const schema = { ...city, description: 'Where.', [keyword]: [{ required: ['city'] }] };
     expect(toolSchema(schema)).toEqual({
       ...city,
@@ -22,7 +22,7 @@ describe('toolSchema', () => {
     ['enum', [{ city: 'Oslo' }]],
     ['const', { city: 'Oslo' }],
     ['not', { required: ['zip'] }],
-  ])('X16: tells of a top-level %s in words', (keyword, value) => {
+  ])('X16: describes a top-level %s in words', (keyword, value) => {
     expect(toolSchema({ ...city, [keyword]: value })).toEqual({
       ...city,
       description: `${keyword}: ${JSON.stringify(value)}`,

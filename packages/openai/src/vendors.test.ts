@@ -43,7 +43,7 @@ describe('the profile of', () => {
     ['qwen', ''],
     ['vllm', ''],
     ['ollama', ''],
-  ] as const)('X8: %s is told of tool calls alone with the content %j', (vendor, content) => {
+  ] as const)('X8: %s gets tool calls alone with the content %j', (vendor, content) => {
     expect(messagesOf(profiles[vendor], assistant(use('c1')))[0]).toHaveProperty(
       'content',
       content,
@@ -65,7 +65,7 @@ describe('the profile of', () => {
     });
   });
 
-  it('X8: mistral gets media within tool messages, and no user behind them', () => {
+  it('X8: mistral gets media within tool messages, and no user after them', () => {
     const drew: Message = {
       id: 't',
       role: 'tool',
@@ -85,7 +85,7 @@ describe('the profile of', () => {
     ]);
   });
 
-  it('X8: mistral is told that the last message is to be gone on with', () => {
+  it('X8: mistral gets a mark that the last message is to be continued', () => {
     expect(messagesOf(profiles.mistral, assistant('One'), user('Hi'), assistant('Two'))).toEqual([
       { role: 'assistant', content: 'One' },
       { role: 'user', content: 'Hi' },
@@ -226,7 +226,7 @@ describe('unsupported options', () => {
     expect(unsupportedBy({ name: 'Mine' }, 'm')).toEqual(['outputSchema']);
   });
 
-  it('R3: are told by the model, so that the core works round them', () => {
+  it('R3: are declared by the model, so that the core works around them', () => {
     expect(openai('gpt-4.1', { apiKey: 'k' }).unsupported).toEqual([]);
     expect(openai.responses('gpt-5', { apiKey: 'k' }).unsupported).toEqual([
       'temperature',

@@ -144,7 +144,7 @@ describe('content', () => {
     expect(look?.['gen_ai.tool.call.arguments']).toBe('{"at":"*** place","*** key":"***"}');
   });
 
-  it('keeps the structure of the conventions, whatever the function replaces', async () => {
+  it('keeps the structure of the conventions, no matter what the function replaces', async () => {
     const memory = inMemory();
     const structure = /user|assistant|tool|text|role|parts|type|content|stop|look/gu;
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a user' });

@@ -135,7 +135,7 @@ const resumed = async (leftAt: Place, before: readonly Layer[], after: readonly 
 
 describe('a journal with spans', () => {
   it.each<Place>(['preReasoning', 'preActing'])(
-    'is resumed as without them, whichever process traces: left at %s',
+    'is resumed as without them, in any process that traces: left at %s',
     async (leftAt) => {
       const traced = () => otel(inMemory().providers);
       const plain = await resumed(leftAt, [], []);

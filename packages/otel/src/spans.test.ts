@@ -381,7 +381,7 @@ describe('spans', () => {
     ]);
   });
 
-  it('a suspended call and its tool say so', () => {
+  it('a suspended call and its tool have it', () => {
     const ask = tool({
       name: 'ask',
       description: 'Asks.',

@@ -26,7 +26,7 @@ let waiting = '';
 const spinning = (times: number) => Array.from({ length: times }, () => [toolCall('spin')]);
 
 describe('the preset guarded', () => {
-  it('M4: lets 20 calls run at once, and 100 wait', () => {
+  it('M4: lets 20 calls run at the same time, and 100 wait', () => {
     const agent = createAgent(guarded({ model: { name: 'm', stream$: () => NEVER } }));
     const failures: unknown[] = [];
     const calls = Array.from({ length: 121 }, () =>
@@ -59,7 +59,7 @@ describe('the preset guarded', () => {
     });
   });
 
-  it('M4: answers behind ten tools', async () => {
+  it('M4: answers after ten tools', async () => {
     const model = scriptedModel(...spinning(10), [text('Enough.')]);
     const limits = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
     const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
@@ -94,7 +94,7 @@ describe('the preset guarded', () => {
     expect(shown.map(textOf)).toHaveLength(23);
   });
 
-  it('T13: goes on with all that a suspended turn has found, and asks for nothing twice', async () => {
+  it('T13: continues with all that a suspended turn has found, and asks for nothing twice', async () => {
     const pay = tool({
       name: 'pay',
       description: 'Pays.',
@@ -175,7 +175,7 @@ describe('the preset guarded', () => {
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'guardRejected' });
   });
 
-  it('C4, C6: what is vetoed does not wait either, and requests are sent again as it is told', async () => {
+  it('C4, C6: what is vetoed does not wait either, and requests are sent again as configured', async () => {
     const stuck = createSemaphore({ max: 1, maxQueue: 0 });
     stuck.hold$(() => NEVER).subscribe();
     const vetoed = createAgent(
@@ -216,7 +216,7 @@ describe('the preset guarded', () => {
     await expect(agent.call('124000 tokens')).rejects.toMatchObject({ code: 'contextTooLong' });
   });
 
-  it('M4: shows 20 tools at most, and passages of the retriever', async () => {
+  it('M4: shows no more than 20 tools, and passages of the retriever', async () => {
     const tools = Array.from({ length: 25 }, (_, n) =>
       tool({ name: `t${n}`, description: 'A tool.', run: () => '' }),
     );

@@ -139,7 +139,7 @@ describe('the preset planner', () => {
     expect(last && lastOf(last)).toMatch(/Write the final answer/);
   });
 
-  it('G1: finalize writes the answer anew, with what the model says in its own words', async () => {
+  it('G1: finalize writes the answer again, in the words of the model', async () => {
     const { reply } = await run(
       [uses(['complete_task', { answer: 'a, I think' }]), says('It is at a.')],
       { analyse: false, reflect: false, finalize: true },
@@ -178,7 +178,7 @@ describe('the preset planner', () => {
     ]);
   });
 
-  it('M5: five tools at once, unless it is told otherwise', async () => {
+  it('M5: five tools at the same time, by default', async () => {
     let running = 0;
     let most = 0;
     const slow = tool({
@@ -203,7 +203,7 @@ describe('the preset planner', () => {
     expect(most).toBe(2);
   });
 
-  it('M5: works with native tools as well, where an answer needs no completion', async () => {
+  it('M5: works with native tools as well, if an answer needs no completion', async () => {
     const model = scriptedModel([toolCall('look', { at: 'a' })], [text('It is at a.')]);
     const settings = { calling: 'native', analyse: false, reflect: false } as const;
     const reply = await createAgent(planner({ model, tools: [look] }, settings)).call('?');
@@ -211,7 +211,7 @@ describe('the preset planner', () => {
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'complete_task']);
   });
 
-  it('M5: writes a late question anew, and is refused what it does not have', async () => {
+  it('M5: rewrites a late question, and is refused what it does not have', async () => {
     const done = (answer: string) => uses(['complete_task', { answer }]);
     const model = scriptedModel(done('Here.'), says('Where is the mill?'), done('There.'));
     const session = sessions(
@@ -227,7 +227,7 @@ describe('the preset planner', () => {
     expect(() => planner({ model }, { round: 1 } as never)).toThrow(/has no option 'round'/);
   });
 
-  it('G1: each prompt can be told in other words', async () => {
+  it('G1: each prompt can be replaced', async () => {
     const { model } = await run(
       [
         says('A'),
@@ -377,7 +377,7 @@ describe('the preset planner', () => {
     await expect(twice.call('?')).rejects.toMatchObject({ code: 'config' });
   });
 
-  it('T11: its own tools are there whatever is selected', async () => {
+  it('T11: its own tools are there for any selection', async () => {
     const model = scriptedModel([text('Yes.')]);
     const own = { model, tools: [look], use: [selectTools({ maxTools: 1 })] };
     const settings = { calling: 'native', plan: true, analyse: false } as const;

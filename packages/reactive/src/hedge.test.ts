@@ -242,7 +242,7 @@ describe('C8: hedge', () => {
     });
   });
 
-  it('ends with the last error if both fail, whichever is last', () => {
+  it('ends with the last error if both fail, in any order', () => {
     both(
       ['12ms #', '8ms #'],
       (seen) => seen.expectObservable(seen.answer$).toBe('18ms #', chunks, auth),

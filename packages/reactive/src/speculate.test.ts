@@ -317,7 +317,7 @@ describe('T19: speculate', () => {
     );
   });
 
-  it('a paused message goes on', () => {
+  it('a paused message continues', () => {
     speculated(['no-(s|)', '2ms (tf|)', '(tf|)'], '9ms (a|)', (seen) => {
       seen.expectObservable(fates(seen.event$)).toBe('-S 3ms U 4ms (gAZ|)', news);
     });
@@ -471,7 +471,7 @@ describe('T19: speculate', () => {
     expect(runs).toBe(1);
   });
 
-  it('changes nothing but the time: same results, whatever the pieces', async () => {
+  it('changes nothing but the time: same results, in any pieces', async () => {
     const input = fc.record({
       word: fc.string({ unit: fc.constantFrom('{', '}', '"', '\\', 'a', 'é', '\n') }),
     });

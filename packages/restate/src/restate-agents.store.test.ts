@@ -221,7 +221,7 @@ describe('a session', () => {
     });
   });
 
-  it('goes on after a call that was cancelled', async () => {
+  it('continues after a call that was cancelled', async () => {
     const log: string[] = [];
     const { answer, open$, until } = gated(log);
     const store = await newStore();

@@ -105,7 +105,7 @@ describe('retrieverTool', () => {
     expect(results.flatMap(numbersIn)).toEqual(['1 a.md', '2 a.md']);
   });
 
-  it('limits passages and their length, and names itself as it is told', async () => {
+  it('limits passages and their length, and has the configured name', async () => {
     const long: Retriever = {
       retrieve$: () => of([passage('a', 'x'.repeat(99) + '🍵'), passage('b'), passage('c')]),
     };

@@ -200,7 +200,7 @@ const dataOf = (body: string): readonly string[] =>
 const typesOf = (values: readonly object[], last: number): readonly unknown[] =>
   values.slice(-last).map((value) => Reflect.get(value, 'type'));
 
-describe('X21: whatever fails, the stream ends as its protocol says', () => {
+describe('X21: for any failure, the stream ends as its protocol demands', () => {
   const expected = ({ reported = [{ code: 'unknown', cause: bug }] }: Case) => reported;
 
   it.each(cases)('AI SDK: an error $name', async (it) => {

@@ -211,7 +211,7 @@ describe('the settings of a request', () => {
     expect(() => inputOfAgUi(agUi({ resume }))).toThrow(/'resume' is not supported/);
   });
 
-  it('X15: whatever comes is read or refused, and changes no prototype', () => {
+  it('X15: any input is read or refused, and changes no prototype', () => {
     const body = fc.oneof(
       fc.anything({ withNullPrototype: true }),
       fc.json().map((json): unknown => JSON.parse(json)),

@@ -289,7 +289,7 @@ const collected = <T>(value$: Observable<T>): readonly T[] => {
 };
 
 describe('over random scripts of models, tools, faults, interceptors and interrupts', () => {
-  it("I9: AG-UI's verifier and schema accept every event, and whatever starts ends", () => {
+  it("I9: AG-UI's verifier and schema accept every event, and everything that starts ends", () => {
     fc.assert(
       fc.property(script, fate, (answers, how) => {
         const events = collected(replayed(play(answers, how)).pipe(toAgUi()));
@@ -299,7 +299,7 @@ describe('over random scripts of models, tools, faults, interceptors and interru
     );
   });
 
-  it('I9: whatever starts in a UI message ends, for readers of both versions', () => {
+  it('I9: everything that starts in a UI message ends, for readers of both versions', () => {
     fc.assert(
       fc.property(script, fate, (answers, how) => {
         const events = play(answers, how);

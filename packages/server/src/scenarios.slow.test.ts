@@ -16,7 +16,7 @@ import { scenarios, secret } from './scenarios.test-support.js';
 const all = <T>(value$: Observable<T>): Promise<readonly T[]> =>
   lastValueFrom(value$.pipe(toArray()));
 
-describe('I9: whatever happens, a client ends up with the text of the reply', () => {
+describe('I9: in every case, a client ends up with the text of the reply', () => {
   it.each(scenarios)('AI SDK: $name', async ({ stream$, answer, error }) => {
     const chunks = await all(stream$().pipe(await forInstalled()));
     expect(await refusedChunks(chunks)).toEqual([]);

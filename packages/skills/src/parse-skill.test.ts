@@ -63,7 +63,7 @@ describe('T22: parseSkill', () => {
     );
   });
 
-  it('refuses aliases that expand to gigabytes at once', () => {
+  it('refuses immediately aliases that expand to gigabytes', () => {
     const bomb = Array.from({ length: 12 }, (_, n) =>
       n === 0 ? 'a0: &a0 [x, x]' : `a${n}: &a${n} [${`*a${n - 1}, `.repeat(9)}x]`,
     );
@@ -92,7 +92,7 @@ describe('T22: parseSkill', () => {
     expect(Object.getPrototypeOf(skill.metadata)).toBe(Object.prototype);
   });
 
-  it('either reads a text or throws a typed error', () => {
+  it('either reads the text or throws a typed error', () => {
     const part = fc.oneof(
       fc.string(),
       fc.constantFrom(

@@ -30,7 +30,7 @@ const attempts = (...outcomes: readonly (LeaseAttempt<string> | Error)[]) => {
 };
 
 describe('acquireLease$', () => {
-  it('S7: has what is free at once, until it is left', () => {
+  it('S7: emits immediately what is free, until it is left', () => {
     const { made, ...options } = attempts({ lease: 'l' });
     marbles(({ expectObservable, scheduler, flush }) => {
       expectObservable(acquireLease$({ ...options, scheduler }), '^ 4ms !').toBe('l');
@@ -75,7 +75,7 @@ describe('acquireLease$', () => {
     });
   });
 
-  it('S7: is refused when a lease does not end, though nobody seems to live', () => {
+  it('S7: is refused when a lease does not end, though its holder seems dead', () => {
     const { made: _, ...options } = attempts({ holder: 'a' });
     marbles(({ expectObservable, scheduler }) => {
       expectObservable(acquireLease$({ ...options, scheduler })).toBe(

@@ -41,7 +41,7 @@ const tools: readonly Case[] = [
 ];
 
 describe.each(tools)('$name', ({ name, create, valid, invalid }) => {
-  it('has its name, and tells a model what it is for', () => {
+  it('has its name, and describes its purpose to a model', () => {
     const tool = create();
     expect(tool.name).toBe(name);
     expect(tool.description.length).toBeGreaterThan(50);

@@ -49,7 +49,7 @@ describe('a key', () => {
     ['no variable', {}, { keyVariables: [] }, "Acme needs a key: pass the option 'apiKey'."],
     ['its own address', {}, { keyless: 'elsewhere' }, 'Acme needs a key'],
     ['a header of no use', { headers: { 'x-team': 'mill' } }, {}, 'Acme needs a key'],
-  ])('C7: is missed by a request where there is %s', async (_, settings, differences, message) => {
+  ])('C7: is missed by a request if there is %s', async (_, settings, differences, message) => {
     await expect(keyOf(access(settings, differences))).rejects.toMatchObject({
       code: 'config',
       retryable: false,
@@ -120,7 +120,7 @@ describe('a key', () => {
         throw new Error('no luck with sk-secret');
       },
     ],
-  ])('X10: is not told when the function for it %s', async (_, apiKey) => {
+  ])('X10: is not in the error when the function for it %s', async (_, apiKey) => {
     const error: unknown = await keyOf(access({ apiKey })).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'auth' });
     expect(error).not.toHaveProperty('cause');
@@ -128,7 +128,7 @@ describe('a key', () => {
   });
 
   it.each(['sk-\u201csecret\u201d', 'sk-\nsecret', 'sk-\u0000secret', '\u0441k-secret'])(
-    'C7, X10: is refused where no header can hold it: %j',
+    'C7, X10: is refused if no header can hold it: %j',
     async (apiKey) => {
       const refused = (code: string) =>
         expect.objectContaining({ code, message: expect.stringContaining("'apiKey'") });
@@ -159,7 +159,7 @@ describe('headers', () => {
     process.env['ACME_HEADERS'] = 'X-Team: core\nX-Auth-Token: t0ken-of-team\nnonsense';
   });
 
-  it('go before those of the environment, however they are written', () => {
+  it('take precedence over those of the environment, in any spelling', () => {
     const { headers } = access({ apiKey: 'k', headers: { 'x-TEAM': 'mill' } });
     expect(headers).toEqual({
       authorization: null,
@@ -197,7 +197,7 @@ describe('headers', () => {
   });
 
   it.each([{ 'x-team': 'hunter22\nmore' }, { 'x team': 'hunter22' }])(
-    'C7, X10: are refused where they are none: %j',
+    'C7, X10: are refused if they are not valid: %j',
     (headers) => {
       const create = () => access({ apiKey: 'k', headers });
       expect(create).toThrow(expect.objectContaining({ code: 'config' }));
@@ -205,7 +205,7 @@ describe('headers', () => {
     },
   );
 
-  it('X10: of the environment are taken away where they are meant for somebody else', () => {
+  it('X10: of the environment are removed if they are meant for another vendor', () => {
     const { headers, secrets } = access({ apiKey: 'k' }, { sendsHeaders: false });
     expect(headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
     expect(secrets).toEqual(['k']);
@@ -232,7 +232,7 @@ describe('an address', () => {
     [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /query or fragment: remove it/u],
     [{ baseUrl: 'https://mine.example/v1#hunter22' }, /query or fragment: remove it/u],
     [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
-  ])('C7, X10: is refused at construction where it is none: %j', (settings, why) => {
+  ])('C7, X10: is refused at construction if it is not valid: %j', (settings, why) => {
     const create = () => access({ apiKey: 'k', ...settings }, { baseUrl: undefined });
     expect(create).toThrow(why);
     expect(create).not.toThrow('hunter22');

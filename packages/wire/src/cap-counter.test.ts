@@ -89,7 +89,7 @@ describe('createCapped', () => {
       ],
       2,
     ],
-  ])('X6: counts tool uses told apart by %s', (_, pieces, count) => {
+  ])('X6: counts tool calls that are distinguished by %s', (_, pieces, count) => {
     expect(passed(uses(...pieces), { toolCalls: count })).toBe(pieces.length);
     if (count > 1) {
       expect(() => passed(uses(...pieces), { toolCalls: count - 1 })).toThrow(tooLarge);

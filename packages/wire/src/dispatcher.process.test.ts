@@ -165,7 +165,7 @@ describe('the connections of fetch', () => {
 });
 
 describe.each(['undici6', 'undici7'])('%s', (undici) => {
-  it('its mocks answer, at once or late, and fail', async () => {
+  it('its mocks answer, immediately or late, and fail', async () => {
     const script = `
       import { MockAgent, setGlobalDispatcher } from '${undici}';
       const mocks = new MockAgent();

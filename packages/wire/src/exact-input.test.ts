@@ -19,7 +19,7 @@ describe('X32: arguments that a vendor sends as a value', () => {
     expect((await chunksOf(exchangeWith(respond([whole], init))))[0]).toEqual(exact);
   });
 
-  it('are the value otherwise, whatever else the event holds', async () => {
+  it('are the value otherwise, for any other field of the event', async () => {
     const plain = `{"type":"toolCall","name":"t","input":{"id":"${big}"},"seen":${big}}`;
     const [chunk] = await chunksOf(
       exchangeWith(respond([`data: ${plain}\n\n`, finishEvent, doneEvent])),

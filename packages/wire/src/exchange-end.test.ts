@@ -171,7 +171,7 @@ describe('the end of an answer', () => {
     });
   });
 
-  it('I18: has no timer before the finish, and leaves none behind', () => {
+  it('I18: has no timer before the finish, and leaves none', () => {
     for (const [source, unsubscription] of [
       ['f--|', undefined],
       ['f-d-|', undefined],

@@ -51,7 +51,7 @@ describe('exchange$', () => {
     expect(read).toHaveBeenCalledWith({ name: 'ping', data: 1 });
   });
 
-  it('reads a good stream whatever its content type says', async () => {
+  it('reads a good stream with any content type', async () => {
     const send = respond([answer], { headers: { 'content-type': 'text/html' } });
     expect(await chunksOf(exchangeWith(send))).toHaveLength(3);
   });
@@ -89,7 +89,7 @@ describe('exchange$', () => {
     expect(await errorOf(exchangeWith(respond(cut)))).toMatchObject({ code: 'invalidResponse' });
   });
 
-  it('X1: a page of HTML is told with its content type, and left at once', async () => {
+  it('X1: a page of HTML is reported with its content type, and left immediately', async () => {
     const onCancel = jest.fn<() => void>();
     const body = bodyOf(['<html>', '<body>'], onCancel);
     const headers = { 'content-type': 'text/html; charset=utf-8' };
@@ -107,7 +107,7 @@ describe('exchange$', () => {
     expect(cause).toMatchObject({ name: 'TypeError', message: 'x is undefined' });
   });
 
-  it('X1: a connection that breaks off is a connection error, behind what had come', async () => {
+  it('X1: a connection that ends early is a connection error, after what had come', async () => {
     const broken = Object.assign(new TypeError('terminated'), {
       cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),
     });
@@ -190,7 +190,7 @@ describe('exchange$', () => {
     });
   });
 
-  it('X4: reads the error of a response that is none of success', async () => {
+  it('X4: reads the error of a response with another status than success', async () => {
     const send = respond(['{"error":{"message":"slow down","type":"rate_limit_error"}}'], {
       status: 429,
       headers: { 'retry-after': '2.5', 'request-id': 'req_2' },
@@ -308,7 +308,7 @@ describe('exchange$, when it is left', () => {
     expect(onCancel).toHaveBeenCalledTimes(1);
   });
 
-  it('X1: rejects nowhere when the request or the body fails behind it', async () => {
+  it('X1: rejects nowhere when the request or the body fails after it', async () => {
     const unheard = jest.fn();
     process.on('unhandledRejection', unheard);
     let fail: (error: Error) => void = () => undefined;
@@ -338,7 +338,7 @@ describe('exchange$, when it is left', () => {
     expect(unheard).not.toHaveBeenCalled();
   });
 
-  it('closes the body behind somebody who has enough', async () => {
+  it('closes the body after a reader that has enough', async () => {
     const onCancel = jest.fn<() => void>();
     const pieces = Array.from({ length: 10 }, () => textEvent('x'));
     exchange$(
@@ -497,7 +497,7 @@ describe('exchange$ and secrets', () => {
     ]);
   });
 
-  it('X10: finds a secret that is escaped, in answers and where an error is cut', async () => {
+  it('X10: finds a secret that is escaped, in answers and in a cut error', async () => {
     const escaped = secret.replaceAll('/', '\\/');
     const said = textEvent(secret).replaceAll('/', '\\/') + finishEvent;
     const chunks = await chunksOf(exchangeWith(respond([said]), { secrets: [secret] }));

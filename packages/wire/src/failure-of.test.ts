@@ -51,7 +51,7 @@ describe('failureOf', () => {
     expect(of(thrown).code).toBe(code);
   });
 
-  it('says where nothing answered, and how to fix it', () => {
+  it('reports that nothing answered, and how to fix it', () => {
     const refused = fetchFailed(system('ECONNREFUSED'));
     expect(of(refused, 'http://127.0.0.1:11434/v1').message).toBe(
       'Acme at 127.0.0.1:11434 does not answer (ECONNREFUSED). Is the server running, and is the base URL correct?',

@@ -44,7 +44,7 @@ describe('failure', () => {
     ['content_filter', 'refused', false],
     ['never_heard_of', 'server', true],
     ['__proto__', 'server', true],
-  ])('C7: %s, told in a stream, is %s', (word, code, retryable) => {
+  ])('C7: %s, reported in a stream, is %s', (word, code, retryable) => {
     expect(failure('Acme', { type: word })).toMatchObject({ code, retryable });
     expect(failure('Acme', { code: word })).toMatchObject({ code, retryable });
   });
@@ -55,7 +55,7 @@ describe('failure', () => {
     [502, 'server', true],
     [403, 'auth', false],
   ])(
-    'C7: a code that is the status %p counts as one, and is not told as one',
+    'C7: a code that is the status %p counts as one, and is not shown as one',
     (given, code, retryable) => {
       const error = failure('Acme', { code: given });
       expect(error).toMatchObject({ code, retryable });
@@ -124,7 +124,7 @@ describe('failure', () => {
     'Rate limit exceeded: too many tokens per minute.',
     'Too many tokens, please wait before trying again: 40000 tokens / min.',
     'This request would exceed the rate limit of 30,000 input tokens per minute.',
-  ])('C7: "%s" is a limit of the rate, whatever its status', (message) => {
+  ])('C7: "%s" is a limit of the rate, with any status', (message) => {
     for (const status of [400, 413, 422, 429]) {
       expect(failure('Acme', { status, message })).toMatchObject({
         code: 'rateLimited',
@@ -169,7 +169,7 @@ describe('failure', () => {
     expect(message).not.toMatch(/user|pass|key=/);
   });
 
-  it('C7: 404 says which path was asked, and not the query', () => {
+  it('C7: 404 names the path that was requested, and not the query', () => {
     const url = 'https://acme.example/v1/v1/messages?key=1';
     expect(failure('Acme', { status: 404, url }).message).toBe(
       "Acme does not know the model or the URL (404). The path was /v1/v1/messages. Check the model's name and the base URL.",

@@ -106,7 +106,7 @@ describe.each<[string, Exchange['fetch']]>([
     );
   });
 
-  it('keeps the socket of an answer that ends just behind its [DONE]', async () => {
+  it('keeps the socket of an answer that ends just after its [DONE]', async () => {
     const ports = new Set<number | undefined>();
     // The wait for the end is in virtual time: a slow machine must not look like a slow server.
     const lent = lentContext({ scheduler: new VirtualTimeScheduler() });

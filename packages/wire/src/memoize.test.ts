@@ -10,7 +10,7 @@ describe('remembered', () => {
     expect(make).toHaveBeenCalledTimes(2);
   });
 
-  it('I18: does not grow, whatever it is asked for', () => {
+  it('I18: does not grow, for any request', () => {
     const make = jest.fn((text: string) => [text]);
     const made = memoize(make);
     const first = made('0');

@@ -30,7 +30,7 @@ describe('writeObject', () => {
     );
   });
 
-  it('takes a text for a text where nobody says that it is JSON', () => {
+  it('takes text for text if nothing marks it as JSON', () => {
     expect(stringifyObject({ text: '{"a":1}' })).toBe('{"text":"{\\"a\\":1}"}');
     expect(stringifyObject({ deeper: { json: '{"a":1}' } })).toBe(
       '{"deeper":{"json":"{\\"a\\":1}"}}',

@@ -18,7 +18,7 @@ describe('cleanChunk', () => {
     ['as it is', `"${secret}"`],
     ['with a slash escaped', '"sk-1\\/2+3456"'],
     ['with escapes that nobody needs', '"\\u0073k-1/2\\u002B3456"'],
-  ])('X10: finds a secret in whatever a piece holds, that was written %s', (_, text) => {
+  ])('X10: finds a secret in any part of a piece, written %s', (_, text) => {
     expect(redactChunk(toolCall(`{"a":[{"b":${text}}]}`), clean).input).toEqual({
       a: [{ b: '[redacted]' }],
     });

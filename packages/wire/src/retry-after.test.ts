@@ -59,7 +59,7 @@ describe('retryAfterMs', () => {
     expect(retryAfterMs(new Headers(headers), now)).toBe(wait);
   });
 
-  it('C4: does not wait for a limit of which something is left, or for one of several that do not say', () => {
+  it('C4: does not wait for a limit with something left, or for one of several without a name', () => {
     const left = { 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '5' };
     expect(retryAfterMs(new Headers(left), now)).toBeUndefined();
     const two = { 'x-ratelimit-reset-requests': '1s', 'x-ratelimit-reset-tokens': '8h' };

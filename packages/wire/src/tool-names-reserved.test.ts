@@ -16,7 +16,7 @@ describe('the names of our tools beside those of the vendor', () => {
     );
   });
 
-  it('stay as they are where nothing is in the way', () => {
+  it('stay as they are if nothing is in the way', () => {
     const names = toolNames(['weather'], ['web_search']);
     expect(names.toWire('weather')).toBe('weather');
     // It may be forced.

@@ -158,7 +158,7 @@ describe.each<[string, Exchange['fetch']]>([
     );
   });
 
-  it('X4: tells the error that arrived before its connection broke', async () => {
+  it('X4: reports the error that arrived before its connection broke', async () => {
     await serving(
       (_, response) => {
         response.writeHead(429, { 'retry-after': '3' });
@@ -368,7 +368,7 @@ describe.each<[string, Exchange['fetch']]>([
     );
   });
 
-  it('I5: sends nothing when it is left at once', async () => {
+  it('I5: sends nothing when it is left immediately', async () => {
     const listener = jest.fn<RequestListener>((_, response) => response.end(answer));
     await serving(listener, async (origin) => {
       exchange$(at(`${origin}/left`), lentContext())
@@ -412,7 +412,7 @@ describe.each<[string, Exchange['fetch']]>([
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('X1: a certificate that nobody trusts is an error that says so', async () => {
+  it('X1: an untrusted certificate is an error that names it', async () => {
     const server = createTlsServer(selfSigned(), (_, response) => response.end(answer));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;

@@ -48,7 +48,7 @@ describe('createUtf8', () => {
     expect(utf8.end()).toBe('');
   });
 
-  it('takes no mark out of a text that it finds at the begin of a read', () => {
+  it('keeps a mark that it finds at the beginning of a read within text', () => {
     const utf8 = createUtf8();
     const mark = new TextEncoder().encode('\uFEFF');
     expect([mark, mark].map((bytes) => utf8.push(bytes))).toEqual(['\uFEFF', '\uFEFF']);

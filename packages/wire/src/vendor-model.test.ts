@@ -30,7 +30,7 @@ const good = respond([textEvent('Hello') + finishEvent]);
 describe('vendorModel', () => {
   it.each(modelContract(() => model(good)))('$name', ({ run }) => run());
 
-  it('C4: sends a request again where that may help, and reports it', async () => {
+  it('C4: sends a request again if that may help, and reports it', async () => {
     const scheduler = new VirtualTimeScheduler();
     const send = jest.fn<Send>().mockImplementationOnce(busy).mockImplementation(good);
     const reports: ModelReport[] = [];
@@ -107,7 +107,7 @@ describe('vendorModel', () => {
     }
   });
 
-  it('X6: takes a text of 1,000,000 characters, and no more', async () => {
+  it('X6: takes text of 1,000,000 characters, and no more', async () => {
     expect(defaultCaps).toMatchObject({ textLength: 1_000_000, argumentLength: 1_000_000 });
     const lengthOf = async (length: number): Promise<unknown> => {
       const send = respond([textEvent('x'.repeat(length)) + finishEvent]);

@@ -62,13 +62,13 @@ describe('what a call is held against', () => {
     expect(verdict.effects).toBe(arrivals.length);
   });
 
-  it('S6: finds an effect that is lost, unless it was told as uncertain', () => {
+  it('S6: finds an effect that is lost, unless it was reported as uncertain', () => {
     const fewer = arrivals.filter((it) => !pay.includes(it));
     expect(verdictOn({ arrivals: fewer }).lost).toHaveLength(1);
     expect(verdictOn({ arrivals: fewer, uncertain: reported('report') }).lost).toEqual([]);
   });
 
-  it('S6: finds an effect that was done twice, unless that was allowed and told', () => {
+  it('S6: finds an effect that was done twice, unless that was allowed and reported', () => {
     const twice = [...arrivals, ...pay];
     expect(verdictOn({ arrivals: twice }).doubled).toHaveLength(1);
     expect(verdictOn({ arrivals: twice, uncertain: reported('report') }).doubled).toHaveLength(1);
@@ -95,7 +95,7 @@ describe('what a call is held against', () => {
     expect(wrongs).toEqual(['the event 2 has the number 3', 'c is still open']);
   });
 
-  it('S6: takes no answer and fewer effects of a call that somebody has interrupted, and of no other', () => {
+  it('S6: takes no answer and fewer effects of an interrupted call, and of no other', () => {
     const ended = { arrivals: pay, outcome: { memory: [], replies: [{ reason: 'interrupted' }] } };
     const interrupted = verdictOn({ ...ended, call: { ...call, interruptAt: 1 } });
     expect(interrupted).toMatchObject({ isInterrupted: true, lost: [], wrongs: [] });

@@ -5,7 +5,7 @@ import { deedsAfterInterrupt } from './deeds.js';
 const did = (callId: string, deed: Deed): Said => ({ type: 'deed', callId, deed });
 
 describe('deedsAfterInterrupt', () => {
-  it('S6: finds what a call asks and runs after its interrupt was written down', () => {
+  it('S6: finds what a call asks and runs after its interrupt was recorded', () => {
     const before = [did('c', 'asks'), did('c', 'runs'), did('c', 'isInterrupted')];
     const others = [did('d', 'asks'), did('c', 'isInterrupted')];
     expect(deedsAfterInterrupt([...before, ...others], 'c')).toEqual([]);

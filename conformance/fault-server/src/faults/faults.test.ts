@@ -23,7 +23,7 @@ describe('faults', () => {
     );
   });
 
-  it('want a connection closed where the server does not end, and only there', () => {
+  it('want a connection closed if the server does not end, and only there', () => {
     const wrong = plays.filter(({ play, expects }) => waits(play) !== (expects.closes ?? false));
     expect(wrong.map(({ id }) => id)).toEqual([]);
   });

@@ -144,7 +144,7 @@ const longestHold = async (
 };
 
 describe.each(Object.entries(styles))('P10: answers stream as answers: %s', (_, style) => {
-  it('P10: the deltas of an answer in prose are the reply, whatever the pieces', async () => {
+  it('P10: the deltas of an answer in prose are the reply, in any pieces', async () => {
     await fc.assert(
       fc.asyncProperty(prose, fc.integer({ min: 1, max: 700 }), async (answer, size) => {
         for (const pieces of [[answer], cut(answer, size)]) {

@@ -28,7 +28,7 @@ describe('calls of every sort', () => {
   });
   afterAll(() => server.close());
 
-  it('X18: leave nothing behind where models play a script', async () => {
+  it('X18: leave nothing if models play a script', async () => {
     const shared = createShared();
     const measure = () => measureLeaks(shared, scriptedSorts(shared), { perBlock: 130, blocks: 2 });
     const first = await measure();
@@ -39,7 +39,7 @@ describe('calls of every sort', () => {
     expect(leaks.sessions.all).toBeGreaterThan(0);
   });
 
-  it('X18: leave nothing behind over HTTP', async () => {
+  it('X18: leave nothing over HTTP', async () => {
     const shared = createShared();
     const leaks = await measureLeaks(shared, httpSorts(server, shared), {
       perBlock: 20,

@@ -78,7 +78,7 @@ const noSuchType = -32005;
 const malformed = -32602;
 
 describe('an agent over A2A', () => {
-  it('answers as a stream and at once, in one conversation, and finds its tasks', () => {
+  it('answers as a stream and as a whole, in one conversation, and finds its tasks', () => {
     const model = scriptedModel([text('Hello'), text(' Ann.')], [text('You are Ann.')]);
     return serving(createAgent({ name: 'helper', model }), async (served) => {
       const client = await clientOf(served);

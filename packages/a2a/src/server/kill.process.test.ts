@@ -58,7 +58,7 @@ const inDirectory = async (test: (directory: string) => Promise<void>): Promise<
 };
 
 describe('a server that is killed', () => {
-  it('in the middle of an answer: the task goes on in the next one, and its client finds it', () =>
+  it('in the middle of an answer: the task continues in the next one, and its client finds it', () =>
     inDirectory(async (directory) => {
       const first = await start(directory, 'Broken', 'hangs');
       const stream = first.client.sendMessageStream(saying('A story?'));

@@ -61,7 +61,7 @@ const asked = async (url: string): Promise<void> => {
 };
 
 describe('X43, X44: the chat page', () => {
-  it('works behind a Vite server with a proxy in its short form, which changes the host', async () => {
+  it('works with a Vite server and a proxy in its short form, which changes the host', async () => {
     const target = await chat();
     const child = spawn(process.execPath, ['--input-type=module', '-e', viteProgram, target], {
       cwd: import.meta.dirname,

@@ -43,7 +43,7 @@ const turnTo = (page: ReturnType<typeof pageOf>, state: Conversation, at: number
 };
 
 describe('the versions of a question', () => {
-  it('are two after an answer was generated again, at once and after a reload', async () => {
+  it('are two after an answer was generated again, immediately and after a reload', async () => {
     networkTo(agentOf([text('One.')], [text('Two.')]));
     const page = pageOf();
     const { messages } = await page.ask('Number?');

@@ -221,7 +221,7 @@ describe('hostile Markdown', () => {
     expect(htmlOf(text, true)).not.toMatch(/<a |href|src/u);
   });
 
-  it('has only elements that are known and links to safe places, whatever the text is', () => {
+  it('has only elements that are known and links to safe places, no matter what the text is', () => {
     const pieces = [
       '[',
       ']',
@@ -313,7 +313,7 @@ describe('Markdown that grows', () => {
     },
   );
 
-  it('is at each moment as if it were parsed whole, in whatever pieces it arrives', () => {
+  it('is at each moment as if it were parsed whole, in any pieces it arrives', () => {
     const pieces = [
       ...[
         'a',

@@ -63,7 +63,7 @@ describe('marblePicture', () => {
     expect(marblePicture([])).toBe('');
   });
 
-  it('draws tools that run at once, each in its lane, with progress and errors', () => {
+  it('draws tools that run at the same time, each in its lane, with progress and errors', () => {
     expect(picture(recorded(twoTools))).toBe(`
 reasoning  ─hht─cc─|································─ttttt─|
 alpha      ········────────────────────────────────pr|······
@@ -74,7 +74,7 @@ h thought  t text  c tool call  p progress  r result
 `);
   });
 
-  it('keeps one lane for a tool that runs twice at once', () => {
+  it('keeps one lane for a tool that runs twice at the same time', () => {
     const call = ({ model, scheduler }: MarbleHelpers) => {
       const later = tool({
         name: 'alpha',
@@ -98,7 +98,7 @@ t text  c tool call  p progress  r result  | end
 `);
   });
 
-  it('draws an error where it broke the call', () => {
+  it('draws an error at the point at which it ended the call', () => {
     const call = ({ cold, scheduler }: MarbleHelpers) => {
       const broken = new MillraceError('server', 'down');
       const model = scriptedModel(cold('--t--#', letters, broken));
@@ -138,7 +138,7 @@ c tool call  ✗ error  ! interrupted  | end
 `);
   });
 
-  it('draws work without an end where the events break off', () => {
+  it('draws work without an end if the events end early', () => {
     const events = recorded(twoTools).filter(({ type }) => type !== 'postActing');
     expect(picture(events.slice(0, -10))).toBe(`
 reasoning  ──────h──────h─────t────────────cc──────────────|
@@ -163,7 +163,7 @@ h thought  t text  c tool call  r result  | end
 `);
   });
 
-  it('shows the most telling of what falls together in a long call', () => {
+  it('shows the most important of events that fall together in a long call', () => {
     const turns = Array.from({ length: 99 }, () => '-h-t-(af)|');
     const call = ({ model, scheduler }: MarbleHelpers) =>
       createAgent({ model: model([...turns, '--(tf)|'], letters), tools }).stream$('?', {
@@ -225,7 +225,7 @@ t text  c tool call  p progress  r result  | end
 `);
   });
 
-  it('keeps to ASCII where the terminal knows no more', () => {
+  it('keeps to ASCII if the terminal has nothing more', () => {
     const drawn = marblePicture(recorded(twoTools), { width: 60, unicode: false });
     expect(drawn).toMatch(/^[\n -~]*$/);
     expect(drawn).toContain('x|');

@@ -137,7 +137,7 @@ t text  | end
 `);
   });
 
-  it('shows a text before tools as a paragraph of its own', () => {
+  it('shows text before tools as a paragraph of its own', () => {
     const model = scriptedModel([text('Let me see.'), toolCall('list')], [text('Done.')]);
     expect(printed({ model, tools: [list] })).toBe(`
 Let me see.
@@ -295,7 +295,7 @@ interrupted after 5 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
 `);
   });
 
-  it('leaves the telling of an error to who gets it, and closes the line', () => {
+  it('leaves it to the caller to report an error, and closes the line', () => {
     const broke$ = concat(
       of(text('The wh')),
       throwError(() => new MillraceError('server', 'down')),
@@ -353,7 +353,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     expect(all).toContain('a[31mb\ncd');
   });
 
-  it('paints where the theme has colour', () => {
+  it('paints if the theme has colour', () => {
     const output = { isTTY: true };
     const theme = createTheme({ env: {}, platform: 'linux', output, color: true });
     const model = scriptedModel([thinking('Hm.'), toolCall('list')], [text('Done.')]);

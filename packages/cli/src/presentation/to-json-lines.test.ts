@@ -49,7 +49,7 @@ describe('toJsonLines', () => {
     expect(JSON.stringify(last)).not.toMatch(/secret|stack|cause/);
   });
 
-  it('omits what JSON cannot hold, and says so', async () => {
+  it('omits what JSON cannot hold, and reports it', async () => {
     const circular: Record<string, unknown> = { big: 1n };
     const odd = tool({
       name: 'odd',

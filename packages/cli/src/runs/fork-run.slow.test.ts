@@ -18,7 +18,7 @@ const only = async (): Promise<string> => {
 };
 
 describe('millrace fork', () => {
-  it('S7: does a part anew, with another result of a tool', async () => {
+  it('S7: does a part again, with another result of a tool', async () => {
     await home.ran(['-q', 'What is 6 * 7?'], calculating());
     const from = await only();
     const forked = await home.ran(

@@ -18,7 +18,7 @@ describe('makePrivate', () => {
     ]);
   });
 
-  it('leaves what is there as it is, also behind a link, and when two make it at once', async () => {
+  it('leaves existing files as they are, also those of a link, and when two processes write at the same time', async () => {
     await mkdir(join(root, 'open'), { mode: 0o755 });
     await symlink(join(root, 'open'), join(root, 'link'));
     await makePrivate(join(root, 'link'));

@@ -7,7 +7,7 @@ import { shortId } from './run-id.js';
 const now = 1_000_000_000;
 const base = { agent: 'millrace', question: 'Why?' } as const;
 
-it('writes one line for each run, and leaves out what nobody has', () => {
+it('writes one line for each run, and leaves out what no run has', () => {
   const runs: readonly CallSummary[] = [
     { ...base, callId: 'aaaaaaaaaa', createdAt: now - 500, updatedAt: now, status: 'running' },
     { ...base, callId: 'bbbbbbbbb1', createdAt: now - 90_000, updatedAt: now, status: 'ended' },
@@ -29,7 +29,7 @@ it('writes one line for each run, and leaves out what nobody has', () => {
   ]);
 });
 
-it('tells the session, the agent where it is another one, and why a run cannot be read', () => {
+it('shows the session, the agent if it is another one, and why a run cannot be read', () => {
   const runs: readonly CallSummary[] = [
     { ...base, callId: 'a', createdAt: 0, updatedAt: 0, status: 'unfinished', sessionId: 'trip' },
     { ...base, agent: 'clerk', callId: 'b', createdAt: 0, updatedAt: 0, status: 'suspended' },

@@ -73,12 +73,12 @@ describe('what is asked', () => {
   it.each([
     [['--no-store', '-q', 'Hi'], {}],
     [['-q', 'Hi'], { MILLRACE_STORE: 'none' }],
-  ])('is not written down with %j and %j', async (argv, env) => {
+  ])('is not recorded with %j and %j', async (argv, env) => {
     expect(await home.ran(argv, undefined, { env })).toEqual({ code: 0, out: 'Hello.\n', err: '' });
     expect(await readdir(home.path)).toEqual([]);
   });
 
-  it('is answered where it cannot be written down, with a warning', async () => {
+  it('is answered if it cannot be recorded, with a warning', async () => {
     const place = join(home.path, 'file');
     await writeFile(place, '');
     const { code, out, err } = await home.ran(['-q', '--store', place, 'Hi']);
@@ -88,7 +88,7 @@ describe('what is asked', () => {
     );
   });
 
-  it('S6: says nothing of going on where it could not be written down at all', async () => {
+  it('S6: does not mention resuming if nothing could be recorded', async () => {
     const place = join(home.path, 'place');
     await mkdir(place);
     await writeFile(join(place, 'calls'), '');
@@ -99,7 +99,7 @@ describe('what is asked', () => {
     ]);
   });
 
-  it('goes on with a conversation that is named', async () => {
+  it('continues with a conversation that is named', async () => {
     const ask = (question: string) =>
       home.ran(['-q', '--session', 'trip', question], scriptedModel(echoed));
     expect((await ask('one')).out).toBe('1: one\n');
@@ -108,12 +108,12 @@ describe('what is asked', () => {
     expect((await home.ran(['runs'])).out).toMatch(/ trip +two\n/);
   });
 
-  it('does not go on with a conversation that nothing is known of', async () => {
+  it('does not continue an unknown conversation', async () => {
     const { code, err } = await home.ran(['--no-store', '--session', 'trip', 'Hi']);
     expect([code, err]).toEqual([1, expect.stringContaining('Omit --session')]);
   });
 
-  it('is removed when it has ended long ago, and what was broken off stays', async () => {
+  it('is removed when it has ended long ago, and an unfinished one stays', async () => {
     await home.ran(['-q', 'one']);
     await home.ran(['-q', 'two'], scriptedModel(failing));
     await home.ran(['-q', '--keep-days', '0', 'three']);
@@ -122,7 +122,7 @@ describe('what is asked', () => {
 });
 
 describe('millrace runs', () => {
-  it('says what to do where there is none', async () => {
+  it('says what to do if there is no run', async () => {
     const { code, out } = await home.ran(['runs']);
     expect([code, out]).toEqual([
       0,
@@ -197,7 +197,7 @@ describe('millrace runs', () => {
     expect((await home.ran(['Hello'])).err).toBe('');
   });
 
-  it('says which ids there are where one is not enough, or unknown', async () => {
+  it('lists the ids if one is unknown or fits several', async () => {
     await home.ran(['-q', 'one']);
     await home.ran(['-q', 'two']);
     expect(await home.ran(['runs', 'nothing'])).toMatchObject({
@@ -232,7 +232,7 @@ describe('millrace replay', () => {
 });
 
 describe('millrace resume', () => {
-  it('S6: goes on with a run that failed, and does again what was not done', async () => {
+  it('S6: resumes a run that failed, and does again what was not done', async () => {
     const model = scriptedModel([toolCall('calculator', { expression: '6 * 7' })], failing);
     const { code, err } = await home.ran(['What is 6 * 7?'], model);
     const id = await only();
@@ -247,7 +247,7 @@ describe('millrace resume', () => {
     });
   });
 
-  it('S8: goes on with a run that a signal has ended between two steps', async () => {
+  it('S8: resumes a run that a signal has ended between two steps', async () => {
     const terminate$ = new Subject<void>();
     const model = scriptedModel(() => {
       terminate$.next();
@@ -263,7 +263,7 @@ describe('millrace resume', () => {
     expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });
   });
 
-  it('names the store again where it was named', async () => {
+  it('names the store again if it was named', async () => {
     const argv = ['-q', '--store', './my runs', 'Hi'];
     const { err } = await home.ran(argv, scriptedModel(failing), { directory: home.path });
     expect(err).toMatch(/millrace resume \w{8} --store '\.\/my runs'\n$/);

@@ -91,7 +91,7 @@ const start = (url: string, ...argv: readonly string[]) => {
 };
 
 describe('a run of the program', () => {
-  it('S8: says at a signal how to go on, and goes on there', async () => {
+  it('S8: prints at a signal how to resume, and resumes there', async () => {
     const { child, wrote, ended, written, url } = await stalled();
     child.kill('SIGTERM');
     await wrote(/Shutting down: waiting up to 5 s for the current step/);
@@ -105,7 +105,7 @@ describe('a run of the program', () => {
     expect(resumed.written()).not.toContain('→ calculator');
   });
 
-  it('S6: goes on after it was killed', async () => {
+  it('S6: resumes after it was killed', async () => {
     const { child, ended, url } = await stalled();
     child.kill('SIGKILL');
     await ended;
@@ -123,7 +123,7 @@ describe('a run of the program', () => {
     expect((await home.ran(['runs'])).out).toMatch(/ ended /);
   });
 
-  it('S7: can be followed, and is not gone on with by another process', async () => {
+  it('S7: can be followed, and is not resumed by another process', async () => {
     const { child, url } = await stalled();
     const [id = ''] = await home.ids();
     expect((await home.ran(['runs'])).out).toMatch(/ running /);
@@ -143,7 +143,7 @@ describe('a run of the program', () => {
     ['SIGHUP', 'SIGTERM'],
     ['SIGTERM', 'SIGINT'],
   ] as const)(
-    'S8: is ended at once by %s and %s, and can be gone on with',
+    'S8: is ended immediately by %s and %s, and can be resumed',
     async (first, second) => {
       const { child, wrote, ended, written } = await stalled();
       child.kill(first);
@@ -160,7 +160,7 @@ describe('a run of the program', () => {
     ['SIGHUP', ['--follow'], 143],
     ['SIGINT', ['--follow'], 130],
   ] as const)(
-    'S8: shows a run no longer at %s with %j, and the run goes on',
+    'S8: stops showing a run at %s with %j, and the run continues',
     async (signal, how, code) => {
       const { child } = await stalled();
       const [id = ''] = await home.ids();

@@ -49,7 +49,7 @@ describe('storePlace', () => {
     expect(placed(said, env)).toEqual({ type: 'none', why: expect.stringMatching(why) });
   });
 
-  it('X10: says where that is without the password', () => {
+  it('X10: names the place without the password', () => {
     const url = 'postgresql://user:secret@db.example.com:5433/runs';
     expect(describePlace({ type: 'postgres', url })).toBe('Postgres at db.example.com:5433');
   });

@@ -52,7 +52,7 @@ describe('createPrompt', () => {
   it.each([
     ['end', controlD],
     ['interrupt', controlC],
-  ])('tells an %s', async (type, key) => {
+  ])('reports an %s', async (type, key) => {
     const { input, prompt } = prompted();
     const entered = prompt();
     input.write(key);

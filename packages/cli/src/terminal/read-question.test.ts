@@ -18,7 +18,7 @@ describe('readQuestion$', () => {
     expect(await firstValueFrom(readQuestion$(fakeInput(), { scheduler }))).toBe('');
   });
 
-  it('waits for a pipe that delivers late, and says so once, after a second', async () => {
+  it('waits for a pipe that delivers late, and reports it once, after a second', async () => {
     const input = new PassThrough();
     const scheduler = new VirtualTimeScheduler();
     const silences: number[] = [];
@@ -29,7 +29,7 @@ describe('readQuestion$', () => {
     expect([await question, silences]).toEqual(['What is it?', [1_000]]);
   });
 
-  it('says nothing where a question has begun, and waits for all of it', async () => {
+  it('prints nothing if a question has begun, and waits for all of it', async () => {
     const input = new PassThrough();
     const scheduler = new VirtualTimeScheduler();
     const silences: number[] = [];

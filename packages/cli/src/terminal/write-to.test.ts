@@ -41,7 +41,7 @@ describe('writeTo', () => {
     expect([written, ends]).toEqual([['a', 'b'], ['complete']]);
   });
 
-  it('lets an error wait behind what was to be written', () => {
+  it('makes an error wait for what was to be written', () => {
     const { output, written, drain } = fullOutput();
     const { text$, ends } = listen(output);
     text$.next('a');

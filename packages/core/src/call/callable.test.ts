@@ -84,7 +84,7 @@ describe('a reply', () => {
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { text: 'other' } });
   });
 
-  it('R3: gives its output, or the reason why there is none', async () => {
+  it('R3: gives its output, or the reason why there is not one', async () => {
     const place = z.object({ city: z.string() });
     const agent = (answer: string) =>
       createAgent({ model: scriptedModel([text(answer)]), use: [output(place)] });

@@ -105,7 +105,7 @@ describe('an interrupt two sub-agents deep', () => {
     expect(replies).toHaveLength(1);
   });
 
-  it('S6: is not asked again when the call is resumed, wherever its process ended behind the interrupt', async () => {
+  it('S6: is not asked again when the call is resumed, wherever its process ended after the interrupt', async () => {
     let resumed = 0;
     for (let cut = 4; cut < 60; cut += 1) {
       const time = new VirtualTimeScheduler();
@@ -194,7 +194,7 @@ describe('a veto, a silent tool and a cut', () => {
     step: () => (next) => (step) => (step.kind === 'tool' ? EMPTY : next(step)),
   };
 
-  it('Y2: are told apart', async () => {
+  it('Y2: are distinguished', async () => {
     expect(await outputs({})).toEqual(['answer', 'ok: (no output)']);
     expect(await outputs({ use: [cutting] })).toEqual([
       'answer',
@@ -262,7 +262,7 @@ describe('the budget of a family', () => {
     expect(live.spent).toMatchObject({ tokens: 55, toolCalls: 2 });
   });
 
-  it('C9, S6: ends a resumed call where it would have ended', async () => {
+  it('C9, S6: ends a resumed call at the same step', async () => {
     const limited = () => budget({ tokens: 60 });
     const whole = await lastValueFrom(
       family(inProcessCalls(), limited()).agent.call$('?', { callId: 'c' }),

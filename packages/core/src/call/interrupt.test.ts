@@ -61,7 +61,7 @@ describe('an interrupt', () => {
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', said]);
   });
 
-  it('S1: while the model streams, stops listening at once and replies with the partial text', () => {
+  it('S1: while the model streams, stops listening immediately and replies with the partial text', () => {
     marbles(({ model, cold, expectObservable, expectSubscriptions, scheduler }) => {
       const scripted = model('-t-t------(f|)');
       const agent = createAgent({ model: scripted });
@@ -189,7 +189,7 @@ describe('an interrupt', () => {
     });
   });
 
-  it('S1: the session can go on', async () => {
+  it('S1: the session can continue', async () => {
     const model = scriptedModel([text('a'), finish()]);
     const session = sessions(createAgent({ model })).open('s');
     await session.call('?', { use: [interruptOn(of(0))] });
@@ -238,7 +238,7 @@ describe('an interrupt', () => {
     });
   });
 
-  it('I17: an interruptOn that errors is an event, and the call goes on', async () => {
+  it('I17: an interruptOn that errors is an event, and the call continues', async () => {
     const model = scriptedModel([text('a')]);
     const stop$ = throwError(() => new Error('socket lost'));
     const events = await record(createAgent({ model }).stream$('?', { use: [interruptOn(stop$)] }));
@@ -347,7 +347,7 @@ describe('a hard stop', () => {
     });
   });
 
-  it('C5: callMs ends a call that takes too long, whatever it does', () => {
+  it('C5: callMs ends a call that takes too long, no matter what it does', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model('-') });
       const outcome$ = agent.call$('?', { limits: { timeouts: { callMs: 5 } }, scheduler });

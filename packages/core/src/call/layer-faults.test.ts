@@ -114,7 +114,7 @@ describe('interrupts and layers', () => {
     expect(textOf(await replied)).toBe('Stop.');
   });
 
-  it('S1, Y2: a layer that waits in a step is not passed over, with and without a cut, also behind a layer that is late', () => {
+  it('S1, Y2: a layer that waits in a step is not skipped, with and without a cut, also after a late layer', () => {
     const cases = [false, true].flatMap((isLate) =>
       [false, true].map((isCut) => ({ isLate, isCut })),
     );
@@ -225,7 +225,7 @@ describe('interrupts and layers', () => {
     expect(log.indexOf('tool begins')).toBeLessThan(log.indexOf('intent is over'));
   });
 
-  it('S1: a layer can interrupt a call that nobody else can', () => {
+  it('S1: a layer can interrupt a call that nothing else can', () => {
     marbles(({ expectObservable, scheduler }) => {
       const stopping: Layer = {
         name: 'stopping',
@@ -394,11 +394,11 @@ describe('what a layer answers', () => {
   });
 });
 
-describe('a text that is edited alone', () => {
+describe('an edited text alone', () => {
   const loud = map((reply: Reply) => ({ ...reply, text: reply.text.toUpperCase() }));
 
   it.each([20, 70, 100])(
-    'Y6: by a layer at %d is the content of the reply, of the last event, and, where it is stored later, of memory',
+    'Y6: by a layer at %d is the content of the reply, of the last event, and, if it is stored later, of memory',
     async (priority) => {
       const shouting: Layer = {
         name: 'shouting',

@@ -177,7 +177,7 @@ describe('an answer of a layer after that of the loop', () => {
     expect(stored.map(textOf).at(-1)).toBe('It is noon.');
   });
 
-  it('Y6: reads its output anew', async () => {
+  it('Y6: reads its output again', async () => {
     const schema = jsonSchema({
       type: 'object',
       properties: { time: { type: 'string' } },

@@ -44,7 +44,7 @@ describe('I5: nothing runs for a subscriber that has gone', () => {
   ];
 
   it.each(layers.flatMap(([name, use]) => events.map((type) => ({ name, use, type }))))(
-    'a synchronous call with $name that is left in $type asks nobody any more',
+    'a synchronous call with $name that is left in $type makes no further request',
     ({ use, type }) => {
       const after: string[] = [];
       let isLeft = false;
@@ -165,25 +165,22 @@ describe('T18: many tool calls in a message', () => {
     ['exclusive', true, {}],
     ['one at a time', false, { parallel: 1 }],
     ['in parallel', false, { parallel: 8 }],
-  ] as const)(
-    '%s, of which the first is slow, neither nest nor stop',
-    async (_, exclusive, limits) => {
-      let count = 0;
-      const look = tool({
-        name: 'look',
-        description: 'Looks.',
-        exclusive,
-        run: () => ((count += 1) === 1 ? Promise.resolve('ok') : 'ok'),
-      });
-      const uses = Array.from({ length: 1_000 }, (_use, i) => toolCall('look', { i }, `u${i}`));
-      const model = scriptedModel(uses, [text('end')]);
-      const agent = createAgent({
-        model,
-        tools: [look],
-        limits: { maxToolCalls: 2_000, ...limits },
-      });
-      expect((await agent.call('?')).toolCalls).toHaveLength(1_000);
-      expect(count).toBe(1_000);
-    },
-  );
+  ] as const)('%s, with a slow first one, neither nest nor stop', async (_, exclusive, limits) => {
+    let count = 0;
+    const look = tool({
+      name: 'look',
+      description: 'Looks.',
+      exclusive,
+      run: () => ((count += 1) === 1 ? Promise.resolve('ok') : 'ok'),
+    });
+    const uses = Array.from({ length: 1_000 }, (_use, i) => toolCall('look', { i }, `u${i}`));
+    const model = scriptedModel(uses, [text('end')]);
+    const agent = createAgent({
+      model,
+      tools: [look],
+      limits: { maxToolCalls: 2_000, ...limits },
+    });
+    expect((await agent.call('?')).toolCalls).toHaveLength(1_000);
+    expect(count).toBe(1_000);
+  });
 });

@@ -71,7 +71,7 @@ describe('a call that has ended', () => {
         expect(stop$.observed).toBe(false);
       },
     ],
-  ])('I5: leaves no timer behind if it %s', (_how, call) => {
+  ])('I5: leaves no timer if it %s', (_how, call) => {
     const scheduler = new VirtualTimeScheduler();
     call({ scheduler });
     expect(scheduler.actions).toEqual([]);

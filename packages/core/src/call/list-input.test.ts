@@ -175,7 +175,7 @@ describe('a list of messages as input', () => {
     expect(textsOf(model)).toEqual([expect.stringMatching(/left out here\.\]\n\nAnd now\?$/)]);
   });
 
-  it('L9: messages of the user that nobody has answered are one question, for guards too', async () => {
+  it('L9: unanswered messages of the user are one question, for guards too', async () => {
     const seen: string[] = [];
     const model = scriptedModel([text('Well.')]);
     const guard = guardInput(({ text: asked }) => seen.push(asked) > 0);

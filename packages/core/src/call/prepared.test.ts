@@ -176,7 +176,7 @@ describe('prepare', () => {
     },
   );
 
-  it('S1: one that is done at once has seen the input also of a call that is interrupted from the start', async () => {
+  it('S1: one that ends immediately has seen the input also of a call that is interrupted from the start', async () => {
     const clean = prepare(map((asked) => ({ ...asked, input: [said('clean')] })));
     const session = sessions(createAgent({ model: scriptedModel(), use: [clean] })).open('s');
     await session.call('dirty', { use: [interruptOn(of('Stop.'))] });
@@ -215,7 +215,7 @@ describe('prepare', () => {
     );
   });
 
-  it('S3: a call that joins with what it would not have is guardRejected, and the running one goes on', async () => {
+  it('S3: a call that joins with what it would not have is guardRejected, and the running one continues', async () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolCall('work')], [text('Done.')]);
@@ -227,7 +227,7 @@ describe('prepare', () => {
     expect(textOf(await running)).toBe('Done.');
   });
 
-  it('S1: an interrupt cuts it where it decides on what was said to a running call', async () => {
+  it('S1: an interrupt cuts it while it decides on what was said to a running call', async () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const undecided = prepare(

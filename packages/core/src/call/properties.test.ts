@@ -255,7 +255,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
     );
   });
 
-  it('I2: as many results as uses, in call order, whatever the siblings did', () => {
+  it('I2: as many results as uses, in call order, no matter what the siblings did', () => {
     fc.assert(
       fc.property(script, fate, (answers, how) => {
         const { events, outcome } = play(answers, how);
@@ -312,7 +312,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
     );
   });
 
-  it('Y1: a layer that passes steps on changes nothing, interrupted or left at whatever moment', () => {
+  it('Y1: a layer that passes steps on changes nothing, interrupted or left at any moment', () => {
     fc.assert(
       fc.property(script, fate, (answers, how) => {
         const [bare, passed] = [play(answers, how), play(answers, how, pass)];

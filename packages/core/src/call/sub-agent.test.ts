@@ -102,7 +102,7 @@ describe('a sub-agent', () => {
     });
   });
 
-  it('I5: leaving the parent ends it also where the tool waits for its promise', () => {
+  it('I5: leaving the parent ends it also if the tool waits for its promise', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const deepest = model('--t-----');
       const inner = createAgent({ name: 'inner', model: deepest });
@@ -212,7 +212,7 @@ describe('a sub-agent', () => {
     });
   });
 
-  it('H5: a parent that fails takes it along, and both say so', async () => {
+  it('H5: a parent that fails ends it too, and both report it', async () => {
     const stop$ = new Subject<void>();
     const never = createAgent({
       name: 'never',

@@ -20,7 +20,7 @@ describe('the scheduler for housekeeping', () => {
     expect(action.closed).toBe(true);
   });
 
-  it('tells when its work is over', async () => {
+  it('reports when its work is over', async () => {
     const action = backgroundScheduler.schedule(() => undefined, 1);
     await firstValueFrom(timer(20));
     expect(action.closed).toBe(true);

@@ -27,7 +27,7 @@ describe('deadline', () => {
     });
   });
 
-  it('sets no timer for what is done at once, and none without a limit', () => {
+  it('sets no timer for work that ends immediately, and none without a limit', () => {
     const schedule = jest.spyOn(asyncScheduler, 'schedule');
     of(1)
       .pipe(deadline(5, asyncScheduler, 'It'))

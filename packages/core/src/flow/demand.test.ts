@@ -26,7 +26,7 @@ describe('joinDemand', () => {
     expect(all.isOpen).toBe(false);
   });
 
-  it('is open where there is none', () => {
+  it('is open if nothing closes it', () => {
     expect(joinDemand(undefined).isOpen).toBe(true);
   });
 });

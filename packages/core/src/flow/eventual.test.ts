@@ -119,7 +119,7 @@ describe('a chain of functions', () => {
     expect(seen).toEqual(['a!', 'ended']);
   });
 
-  it('leaves what it waits for at once', () => {
+  it('leaves what it waits for immediately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [source$, inner$] = [cold('-a--'), cold('----x')];
       const waiting$ = chain$(source$, []).pipe(thenMap(() => deferWork(() => inner$)));
@@ -129,7 +129,7 @@ describe('a chain of functions', () => {
     });
   });
 
-  it('passes an error on, as another, and nothing behind it', () => {
+  it('passes an error on, as another, and nothing after it', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<string>('-a#', undefined, 'there');
       expectObservable(chain$(source$, [])).toBe('-a#', { a: 'a!' }, 'not there');
@@ -146,7 +146,7 @@ describe('a chain of functions', () => {
 });
 
 describe('ending', () => {
-  it('tells the end, or an error, when what it returns is over, and however that goes', () => {
+  it('reports the end or the error when what it returns is over, in every case', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       for (const [source, rest, told] of [
         ['-a|', '--|', '-a--|'],
@@ -187,7 +187,7 @@ describe('ending', () => {
   });
 });
 
-describe('what is there at once', () => {
+describe('values that are there immediately', () => {
   it('continues without an Observable', () => {
     expect(andThen(2, (value) => value * 2)).toBe(4);
     expect(
@@ -198,7 +198,7 @@ describe('what is there at once', () => {
     ).toBe(1);
   });
 
-  it('fails where it is called, and recovers from that', () => {
+  it('fails at its call, and recovers from that', () => {
     const broken = (): Eventual<number> =>
       andThen(1, () => {
         throw new Error('thrown');

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createFifo } from './fifo.js';
 
 describe('createFifo', () => {
-  it('hands out what was put in, in order, whatever the pattern', () => {
+  it('hands out what was put in, in order, regardless of the pattern', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(), fc.constant(null))), (steps) => {
         const queue = createFifo<number>();

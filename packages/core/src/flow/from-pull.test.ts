@@ -28,7 +28,7 @@ describe('fromPull', () => {
     expect(open).toHaveBeenCalledTimes(2);
   });
 
-  it('I16: takes nothing while demand is closed, and goes on when it opens', async () => {
+  it('I16: takes nothing while demand is closed, and continues when it opens', async () => {
     const pulled: number[] = [];
     const gate = createDemand(4);
     const seen: number[] = [];
@@ -44,7 +44,7 @@ describe('fromPull', () => {
     subscription.unsubscribe();
   });
 
-  it('I5: on unsubscribe the signal aborts in the same tick, and the iterator is told to return', async () => {
+  it('I5: on unsubscribe the signal aborts in the same tick, and the iterator gets return()', async () => {
     let signal: AbortSignal | undefined;
     const returned = jest.fn();
     const stalled = {
@@ -74,7 +74,7 @@ describe('fromPull', () => {
     expect(aborted).toBeUndefined();
   });
 
-  it('stops pulling for somebody who has enough', async () => {
+  it('stops pulling for a consumer that has enough', async () => {
     const pulled: number[] = [];
     await lastValueFrom(fromPull(() => counting(100, pulled), openDemand).pipe(take(2)));
     await settle();
@@ -103,7 +103,7 @@ describe('demand', () => {
     expect(gate.isOpen).toBe(true);
   });
 
-  it('tells a change within a change as it is in the end', () => {
+  it('reports a change within a change as it is in the end', () => {
     const gate = createDemand(8);
     const levels: boolean[] = [];
     let first = true;
@@ -117,7 +117,7 @@ describe('demand', () => {
     expect(levels.at(-1)).toBe(gate.isOpen);
   });
 
-  it('shows the present level to whoever comes late, also after its consumer has gone', async () => {
+  it('shows the present level to a late subscriber, also after its consumer has gone', async () => {
     const gate = createDemand(1);
     gate.backlog(1);
     expect(await firstValueFrom(gate.open$)).toBe(false);

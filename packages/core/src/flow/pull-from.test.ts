@@ -35,7 +35,7 @@ describe('pullFrom', () => {
     expect(await failing.next()).toEqual(over);
   });
 
-  it('tells an error once, to the next who asks', async () => {
+  it('reports an error once, to the next who asks', async () => {
     const puller = pullFrom(() => throwError(() => new Error('broken')));
     await expect(puller.next()).rejects.toThrow('broken');
     expect(await puller.next()).toEqual(over);

@@ -3,7 +3,7 @@ import { of, tap } from 'rxjs';
 import { createTrampoline, subscribeOnTrampoline } from './trampoline.js';
 
 describe('a trampoline', () => {
-  it('runs a task at once, and one that comes within it after it', () => {
+  it('runs a task immediately, and one that comes within it after it', () => {
     const order: string[] = [];
     const run = createTrampoline();
     run(() => {
@@ -26,7 +26,7 @@ describe('a trampoline', () => {
     expect(order).toEqual(['next']);
   });
 
-  it('does not subscribe for somebody who has left meanwhile', () => {
+  it('does not subscribe for a subscriber that has left meanwhile', () => {
     const seen: number[] = [];
     const run = createTrampoline();
     run(() => {

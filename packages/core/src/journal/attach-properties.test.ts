@@ -99,7 +99,7 @@ const play = async (dies: number, readers: readonly Reader[]) => {
   return { errors, seqs, reading: reading.map(({ seen, isOver }) => ({ seen, isOver: isOver() })) };
 };
 
-describe('attach$, whatever happens', () => {
+describe('attach$, no matter what happens', () => {
   it('S7: readers that come and go see each event once and in order, also over a crash', async () => {
     let crashes = 0;
     await fc.assert(

@@ -79,7 +79,7 @@ const isFrozenThrough = (value: unknown): boolean =>
 const atOnce = (records: readonly StoredRecord[]) => of(records);
 
 describe('attach$', () => {
-  it('S7: emits what is there, then what comes, and completes behind the last', async () => {
+  it('S7: emits what is there, then what comes, and completes after the last', async () => {
     const store = await storeWith({ c: [step('c/call', {}), event(1), event(2)] });
     const early = listen(attach$(store, 'c'));
     const late = listen(attach$(store, 'c', { afterSeq: 1 }));
@@ -91,7 +91,7 @@ describe('attach$', () => {
     expect(listen(attach$(store, 'c', { afterSeq: 5 })).heard).toEqual(['end']);
   });
 
-  it('S7: a call with a log of its own ends in it, also where the call above has none', async () => {
+  it('S7: a call with a log of its own ends in it, also if the call above has none', async () => {
     const below = { rootId: 'above', parentId: 'above' };
     const store = await storeWith({
       c: [begun('c'), event(1, below), event(2, { ...below, type: 'postCall', reply })],
@@ -122,7 +122,7 @@ describe('attach$', () => {
     expect(listen(attach$(store, 'c')).heard).toEqual([1, 2, 3, 4, 'end']);
   });
 
-  it('S7: waits as long as it is told for a call that has not begun, and no longer', async () => {
+  it('S7: waits as long as its option says for a call that has not begun, and no longer', async () => {
     const store = await storeWith({});
     const code = catchError((error: unknown) => of(toMillraceError(error).code));
     marbles(({ scheduler, expectObservable }) => {
@@ -208,7 +208,7 @@ describe('attach$', () => {
     subscription.unsubscribe();
   });
 
-  it('S7: an event that cannot be read is a typed error, behind those before it', async () => {
+  it('S7: an event that cannot be read is a typed error, after those before it', async () => {
     const broken: NewRecord = { kind: 'event', name: 'warning', seq: 2, text: '{"type":' };
     const foreign: NewRecord = { ...broken, text: '{"type":"warning"}' };
     for (const record of [broken, foreign]) {
@@ -240,7 +240,7 @@ describe('attach$', () => {
     expect(events.at(-1)?.type).toBe('postCall');
   });
 
-  it('S7: whoever has seen more than there is of a call that has ended hears of its end', async () => {
+  it('S7: a follower that has seen more than there is of an ended call gets its end', async () => {
     const store = await storeWith({ c: [event(1), last(2)] });
     expect(await lastValueFrom(attach$(store, 'c', { afterSeq: 99 }).pipe(toArray()))).toEqual([]);
   });
@@ -255,7 +255,7 @@ describe('attach$', () => {
     expect([following.heard, waiting.heard]).toEqual([[1, 'store'], ['store']]);
   });
 
-  it('X18: leaves nothing behind', () => {
+  it('X18: leaves nothing', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const changes$ = hot('---a---');
       const driver = { ...slowDriver(of([event(1)]), atOnce), changes$: () => changes$ };

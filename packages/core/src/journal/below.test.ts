@@ -91,7 +91,7 @@ const sessionOf = ({ driver, memory }: Process, agent: Agent) =>
   sessions(agent.with(journal(createCallStore(driver)), suspendBelow), { memory }).open('s');
 
 describe('T13: a suspension below the top', () => {
-  it('suspends the root call, and continues where it was, in another process', async () => {
+  it('suspends the root call, and continues at the same place, in another process', async () => {
     const process = begin();
     const make = () =>
       named('lead', ['boss'], [as(named('boss', ['clerk'], [as(clerk(process))]))]);
@@ -381,7 +381,7 @@ describe('T13: a suspension below the top', () => {
     });
   });
 
-  it('takes no result if its agent has become one of steps, or is none any more', async () => {
+  it('takes no result if its agent is now made of steps, or no longer is', async () => {
     const process = begin();
     const agents = [
       () => named('root', ['clerk'], [as(clerk(process))]),

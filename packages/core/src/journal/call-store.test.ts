@@ -87,7 +87,7 @@ describe('a store of calls', () => {
     expect(heard).toEqual(['error']);
   });
 
-  it('S6: one that is refused leaves nothing behind, and one that waits begins with its input', async () => {
+  it('S6: one that is refused leaves nothing, and one that waits begins with its input', async () => {
     const store = inProcessCalls();
     const model = scriptedModel([text('One.')], [text('Two.')]);
     const durable = journal(createCallStore(store));
@@ -111,7 +111,7 @@ describe('a store of calls', () => {
     expect(rest.map(({ seq }) => seq)).toEqual(rest.map(({ seq }) => seq).sort((a, b) => a - b));
   });
 
-  it('S7: whoever has lost the right to write runs no further step', async () => {
+  it('S7: a writer that has lost the right to write runs no further step', async () => {
     const lost$ = new Subject<never>();
     const store = inProcessCalls();
     const driver = through(store, (records, write$) =>
@@ -131,7 +131,7 @@ describe('a store of calls', () => {
     expect(sent).toEqual([]);
   });
 
-  it('I5: leaving a call gives the right to write back, when what was told is written', async () => {
+  it('I5: leaving a call gives the right to write back, when its events are written', async () => {
     const store = inProcessCalls();
     const gate$ = new Subject<void>();
     const slow = through(store, (records, write$) =>

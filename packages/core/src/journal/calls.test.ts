@@ -65,7 +65,7 @@ describe('calls$', () => {
     ]);
   });
 
-  it('S7: a call that somebody has open runs', async () => {
+  it('S7: a call that a process has open is running', async () => {
     const driver = inProcessCalls(() => 0);
     const store = createCallStore(driver);
     const listed$ = payer(driver)
@@ -123,7 +123,7 @@ describe('calls$', () => {
 });
 
 describe('steps$', () => {
-  it('S7: tells each step in the order of the loop, with what it gave', async () => {
+  it('S7: reports each step in the order of the loop, with what it gave', async () => {
     const driver = inProcessCalls(() => 0);
     await payer(driver).agent.call('Pay all.', { callId: 'c' });
     const steps = await all(steps$(createCallStore(driver), 'c'));
@@ -154,7 +154,7 @@ describe('steps$', () => {
     ]);
   });
 
-  it('S6: a step that cannot be read says so, and whatever else is there is told', async () => {
+  it('S6: a step that cannot be read is reported, and so is everything else', async () => {
     const store = await storeWith({
       c: [
         begun('c'),

@@ -306,7 +306,7 @@ describe('the log of a conversation', () => {
     expect(before.ids).toHaveLength(11);
   });
 
-  it('S9: a call waits no longer than a moment for a log that somebody holds', async () => {
+  it('S9: a call waits no longer than a moment for a log that another one holds', async () => {
     const driver = await talk(10);
     const held = driver.claim$('~conversation/s').subscribe();
     const history = Array.from({ length: 30 }, (_, n) => messageOf(n));
@@ -338,7 +338,7 @@ describe('the log of a conversation', () => {
     expect(JSON.parse(records.at(-1)?.text ?? '')).toEqual({ history });
   });
 
-  it('X15: behind a damaged record of the log only the calls that refer to it are broken', async () => {
+  it('X15: after a damaged record of the log only the calls that refer to it are broken', async () => {
     const driver = await talk(10);
     const damaged: CallStoreDriver = {
       ...driver,

@@ -58,7 +58,7 @@ describe('copyCalls$', () => {
     }
   });
 
-  it('S7: errors with `conflict` if a call goes on in the other store', async () => {
+  it('S7: errors with `conflict` if a call continues in the other store', async () => {
     const from = await stored();
     const driver = inProcessCalls(clock());
     const held = driver.claim$('paid').subscribe();

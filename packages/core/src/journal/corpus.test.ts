@@ -306,7 +306,7 @@ describe('the recorded calls', () => {
       'And now?',
       /^Of interrupted, And now\?: pay ann; Interrupted before it finished/,
     ],
-  ])('S4: the session of %s goes on', async (name, input, text) => {
+  ])('S4: the session of %s continues', async (name, input, text) => {
     const { state, ...sample } = read(name);
     const process = sampleProcess({ question: name, driver: await driverOf(sample) });
     const session = sessions(process.agent).open('s');

@@ -51,7 +51,7 @@ const reasons = (source: Observable<{ readonly reason: string }>): Observable<st
   codes(source.pipe(map(({ reason }) => reason)));
 
 describe('an agent that is drained', () => {
-  it('S8: brings a call with a journal to its next boundary, where it can be resumed', async () => {
+  it('S8: brings a call with a journal to its next boundary, and it can be resumed', async () => {
     const durable = journal(createCallStore(inProcessCalls()));
     marbles(({ scheduler, expectObservable }) => {
       const agent = slow(scheduler, { use: [durable] });
@@ -96,7 +96,7 @@ describe('an agent that is drained', () => {
   });
 
   it.each([2, 3])(
-    'S8: lets the tools end that run beside one that is refused (%d at once)',
+    'S8: lets the tools end that run beside one that is refused (%d at the same time)',
     async (parallel) => {
       const driver = inProcessCalls();
       const store = createCallStore(driver);
@@ -182,7 +182,7 @@ describe('an agent that is drained', () => {
     });
   });
 
-  it('S8: is drained at once where nothing runs', async () => {
+  it('S8: is drained immediately if nothing runs', async () => {
     const calm = draining();
     const agent = createAgent({ model: scriptedModel([text('a')]), use: [calm] });
     await agent.call('?');
@@ -191,7 +191,7 @@ describe('an agent that is drained', () => {
     expect(() => calm.drain$({ timeoutMs: -1 })).toThrow(/'timeoutMs' must be/u);
   });
 
-  it('S8: writes down what a call begins with, so that it can be resumed, also where it has not begun yet', async () => {
+  it('S8: records what a call begins with, so that it can be resumed, also if it has not begun yet', async () => {
     const driver = inProcessCalls();
     marbles(({ scheduler, expectObservable }) => {
       const late: CallStoreDriver = {

@@ -6,7 +6,7 @@ import { createCallStore, fork$, inProcessCalls, steps$, journal } from './index
 import { all, begun, step, storeWith } from './stored-calls.test-support.js';
 
 describe('a fork of a call that was interrupted', () => {
-  it('S7: is not, where the interrupt is behind the point', async () => {
+  it('S7: is not, if the interrupt is after the point', async () => {
     const store = createCallStore(inProcessCalls());
     const stop$ = new Subject<string>();
     const durable = journal(store);
@@ -29,7 +29,7 @@ describe('a fork of a call that was interrupted', () => {
     expect(await outcome('reply')).toBe('interrupted: Stopped.');
   });
 
-  it('S7: keeps what came from outside only where something that came of it is kept, of the same call', async () => {
+  it('S7: keeps input from outside only if a result of it is kept, of the same call', async () => {
     const intent = step('c/1/0/intent', { toolCall: { type: 'tool_call', id: 't' } });
     const names = ['call', 'seat', 'open', '1', 't/open', 't/interrupt', 't/1', 't/u/open'];
     const store = await storeWith({

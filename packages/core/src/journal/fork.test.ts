@@ -43,7 +43,7 @@ const tornAfter = <T>(source$: Observable<T>): Observable<T> =>
   );
 
 describe('fork$', () => {
-  it('S7: forks at every boundary: what is before is not done again, what is behind is, and the reply is the same', async () => {
+  it('S7: forks at every boundary: what is before is not done again, what is after is, and the reply is the same', async () => {
     const { driver, store, reply, effects: original } = await paid();
     const ids = await stepsIn(store, 'c');
     expect(ids).toEqual([
@@ -90,7 +90,7 @@ describe('fork$', () => {
     expect(await stepsIn(store, 'c')).toEqual(ids);
   });
 
-  it('S7: forks before a turn, under an id of its own, and tells where it comes from', async () => {
+  it('S7: forks before a turn, under an id of its own, and reports its origin', async () => {
     const { store, agent, driver } = await paid();
     expect(await fork(store, { at: { iteration: 2 }, callId: 'd' })).toBe('d');
     expect((await stepsIn(store, 'd')).at(-1)).toBe('1/2');
@@ -121,7 +121,7 @@ describe('fork$', () => {
     expect(replies).toEqual(['answer']);
   });
 
-  it('S7: asks with the instructions of the agent that resumes it, behind what is kept', async () => {
+  it('S7: asks with the instructions of the agent that resumes it, after what is kept', async () => {
     const { store, driver } = await paid();
     const id = await fork(store, { at: { iteration: 2 } });
     const { agent, asked } = payer(driver, { options: { instructions: 'New.' } });
@@ -171,7 +171,7 @@ describe('fork$', () => {
     expect(records.some(({ text }) => text.includes('"c/'))).toBe(false);
   });
 
-  it('S7: what was recorded of tools behind the boundary is not kept, whichever came first', async () => {
+  it('S7: records of tools after the boundary are not kept, in any order', async () => {
     const tool = (index: number, to = `t${index}`) => ({
       intent: step(`c/1/${index}/intent`, { toolCall: { type: 'tool_call', id: to } }),
       result: step(`c/1/${index}`, {}),
@@ -229,7 +229,7 @@ describe('fork$', () => {
     expect((await stepsIn(store, forkedId)).at(-1)).toBe('1/1');
   });
 
-  it('S6: what is broken behind the boundary does no harm, and before it is a typed error', async () => {
+  it('S6: what is broken after the boundary does no harm, and before it is a typed error', async () => {
     const broken = step('c/2', '{"status":');
     const polluting = step('c/1', '{"__proto__":{"polluted":1},"a":{"callId":"c/t"}}');
     const store = await storeWith({
@@ -262,7 +262,7 @@ describe('fork$', () => {
     expect('polluted' in {}).toBe(false);
   });
 
-  it('S6: a torn journal can be forked where it is whole', async () => {
+  it('S6: a torn journal can be forked in its whole part', async () => {
     const { driver } = await storeWith({ c: [begun('c'), step('c/1', {}), step('c/2', {})] });
     const torn: StoreOfCalls = {
       driver: {

@@ -90,8 +90,8 @@ const ids = (memory: MemoryFactory) =>
       .pipe(map((all) => all.map((message) => `${message.id} ${textOf(message)}`))),
   );
 
-describe('an interrupt of a call that is broken off', () => {
-  it('S6, S1: holds from the moment at which it is written down, and nothing is asked again', async () => {
+describe('an interrupt of a call whose process ends', () => {
+  it('S6, S1: holds from the moment at which it is recorded, and nothing is asked again', async () => {
     const whole = inProcessMemory();
     const expected = await lastValueFrom(call$(stopped(inProcessCalls(), whole)));
     expect(summary(expected)).toEqual([
@@ -214,7 +214,7 @@ describe('an interrupt of a call that is broken off', () => {
     expect(textOf(await journalIn(store).resume(agentWith(store), 'c'))).toBe('Hello.');
   });
 
-  it('S6, S3: what is said to a call that goes on does not take the place of what was said before', async () => {
+  it('S6, S3: what is said to a call that continues does not take the place of what was said before', async () => {
     const store = inProcessCalls();
     const memory = inProcessMemory();
     const talking = (driver: CallStoreDriver, word: string, memory: MemoryFactory) => {
@@ -340,7 +340,7 @@ describe('an interrupt of a call that is broken off', () => {
     expect(compared).toBeGreaterThan(30);
   });
 
-  it('S6, S1: is recorded at once, also while the step that it ends takes its time', async () => {
+  it('S6, S1: is recorded immediately, also while the step that it ends takes its time', async () => {
     const store = inProcessCalls();
     const stop$ = new Subject<void>();
     const below = createAgent({

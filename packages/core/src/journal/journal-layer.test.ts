@@ -150,7 +150,7 @@ describe('a journal among other layers', () => {
   });
 
   it.each(['2', '1', 'open'])(
-    'S7: a fork at %s of a call with a history goes on in a session',
+    'S7: a fork at %s of a call with a history continues in a session',
     async (at) => {
       const store = createCallStore(inProcessCalls());
       const durable = journal(store);

@@ -82,7 +82,7 @@ describe('what comes from outside', () => {
     expect((await journalIn(store).resume(sessions(agent).open('s'), 'c')).reason).toBe('answer');
   });
 
-  it('S6, S1: an interrupt that is there from the beginning stands behind it', async () => {
+  it('S6, S1: an interrupt that is there from the beginning comes after it', async () => {
     const store = inProcessCalls();
     const reply = await payer(store).agent.call('Pay.', {
       callId: 'c',
@@ -93,7 +93,7 @@ describe('what comes from outside', () => {
   });
 
   it.each(['interrupt', 'switch'] as const)(
-    'S6, S3: %s of a call that waits to go on loses nothing of what it had done',
+    'S6, S3: %s of a call that waits to be resumed loses nothing of what it had done',
     async (how) => {
       const memory = inProcessMemory();
       const store = await brokenOffBehind('1/0', memory);

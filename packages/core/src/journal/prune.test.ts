@@ -37,7 +37,7 @@ const removedBy = async (options: Partial<PruneOptions>) => {
 };
 
 describe('prune$', () => {
-  it('S7: removes what has ended, and tells what', async () => {
+  it('S7: removes what has ended, and reports what', async () => {
     expect(await removedBy({})).toEqual(['failed', 'old', 'waiting', 'young']);
     expect(await removedBy({ olderThanMs: 25 })).toEqual(['failed', 'old', 'waiting']);
     expect(await removedBy({ olderThanMs: 1_000 })).toEqual([]);
@@ -48,7 +48,7 @@ describe('prune$', () => {
     expect(await removedBy({ keep: ({ callId }) => callId !== 'old' })).toEqual(['old']);
   });
 
-  it('S7: leaves what somebody has open, and says where the store fails', async () => {
+  it('S7: leaves calls that a process has open, and reports failures of the store', async () => {
     const { store, scheduler } = await stored();
     const driver: CallStoreDriver = {
       ...store.driver,
@@ -62,7 +62,7 @@ describe('prune$', () => {
     expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toHaveLength(1);
   });
 
-  it('X18: holds no more than so many calls at once, however many go', async () => {
+  it('X18: holds no more than so many calls at the same time, however many there are', async () => {
     const ids = Array.from({ length: 10_003 }, (_, at) => `c${at}`);
     const store = await storeWith(Object.fromEntries(ids.map((id) => [id, [begun(id)]])));
     let lists = 0;

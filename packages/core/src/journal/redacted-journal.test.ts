@@ -61,7 +61,7 @@ describe('journal(store, { redact })', () => {
     );
   });
 
-  it('S2: a resumed call goes on with what is recorded', async () => {
+  it('S2: a resumed call continues with what is recorded', async () => {
     const { durable, agent } = await asked([], false);
     const reply = await durable.resume(agent, 'a');
 

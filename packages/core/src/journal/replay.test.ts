@@ -23,7 +23,7 @@ const shown = (events$: Observable<AgentEvent>): Observable<unknown> =>
   );
 
 describe('replay$', () => {
-  it('S7: plays events with the pauses that there were, as fast as it is told', async () => {
+  it('S7: plays events with their original pauses, at the given speed', async () => {
     const store = await storeWith({ c: [step('c/call', {}), ...cameAt(100, 103, 103, 113)] });
     marbles(({ scheduler, expectObservable }) => {
       const values = { a: 1, b: 2, c: 3, d: 4 };
@@ -53,7 +53,7 @@ describe('replay$', () => {
     });
   });
 
-  it('L8, S7: plays a great many at once', async () => {
+  it('L8, S7: plays a great many at the same time', async () => {
     const times = Array.from({ length: 20_000 }, (_, at) => (at === 0 ? 0 : 1));
     const store = await storeWith({ c: cameAt(...times) });
     marbles(({ scheduler, flush }) => {
@@ -98,7 +98,7 @@ describe('replay$', () => {
     expect(readFrom.at(-1)).toBe(7);
   });
 
-  it('S7: tells what it cannot read, behind what it can', async () => {
+  it('S7: reports what it cannot read, after what it can', async () => {
     const broken: NewRecord = { kind: 'event', name: 'warning', seq: 2, text: '[]' };
     const store = await storeWith({ c: [event(1), broken, event(3)] });
     expect(await all(shown(replay$(store, 'c')))).toEqual([1, 'invalidState']);

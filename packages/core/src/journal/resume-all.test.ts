@@ -72,7 +72,7 @@ describe('S6: resumeAll$', () => {
     expect(await lastValueFrom(forks$.pipe(toArray()))).toHaveLength(1);
   });
 
-  it('emits the error of a call, and goes on with the others', async () => {
+  it('emits the error of a call, and continues with the others', async () => {
     const { durable, pay, leave } = world();
     ['a', 'b'].forEach((callId) => leave(callId));
     let asked = 0;

@@ -15,7 +15,7 @@ import { sessions } from '../layers/sessions/index.js';
 import { emptyTree } from '../values/message-tree.js';
 
 describe('a call that has ended', () => {
-  it('S6, S1: is not gone on with, also where an interrupt or a limit has ended it', async () => {
+  it('S6, S1: is not resumed, also if an interrupt or a limit has ended it', async () => {
     const memory = inProcessMemory();
     let runs = 0;
     const hang = tool({ name: 'hang', description: 'Hangs.', run: () => ((runs += 1), NEVER) });
@@ -36,7 +36,7 @@ describe('a call that has ended', () => {
     expect((await session.saveState()).usage).toEqual(before.usage);
   });
 
-  it('S6: its session goes on where details of a tool are no JSON', async () => {
+  it('S6: its session continues if details of a tool are not JSON', async () => {
     const odd = tool({
       name: 'odd',
       description: 'Odd.',

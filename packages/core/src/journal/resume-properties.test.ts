@@ -79,7 +79,7 @@ const plain = (value: unknown): unknown =>
 const timeless = ({ createdAt: _, elapsedMs: __, toolCalls, ...reply }: Reply): unknown =>
   plain({ ...reply, toolCalls: toolCalls.map(({ ms: ___, ...use }) => use) });
 
-describe('a call that is broken off again and again', () => {
+describe('a call whose process ends again and again', () => {
   it('S6, I1: comes to the same reply and the same conversation', async () => {
     await fc.assert(
       fc.asyncProperty(turns, fc.array(fc.nat(60), { maxLength: 3 }), async (script, cuts) => {

@@ -84,12 +84,12 @@ const brokenOff = async (run$: (driver: CallStoreDriver) => Observable<unknown>)
   return store;
 };
 
-describe('a tool that had begun when its call was broken off', () => {
+describe('a tool that had begun when its process ended', () => {
   const call$ =
     (tools: readonly Tool[], options?: Partial<AgentOptions>) => (driver: CallStoreDriver) =>
       agentOf(driver, tools, options).agent.call$('?', { callId: 'c' });
 
-  it('S6: is run again with the same key where it is idempotent', async () => {
+  it('S6: is run again with the same key if it is idempotent', async () => {
     const { send, keys } = sending({ idempotent: true });
     const store = await brokenOff(call$([send]));
     keys.length = 0;
@@ -121,7 +121,7 @@ describe('a tool that had begun when its call was broken off', () => {
     expect(new Set(keys).size).toBe(7);
   });
 
-  it('S6: is not run again otherwise: the model is told, where nobody can bring its result', async () => {
+  it('S6: is not run again otherwise: the model gets a message, if no one can bring its result', async () => {
     const { send, keys } = sending();
     const store = await brokenOff(call$([send]));
     keys.length = 0;
@@ -136,7 +136,7 @@ describe('a tool that had begun when its call was broken off', () => {
     });
   });
 
-  it('S6, T13: in a session, whoever finds out brings its result', async () => {
+  it('S6, T13: in a session, the program brings its result', async () => {
     const { send, keys } = sending();
     const memory = inProcessMemory();
     const inSession$ = (driver: CallStoreDriver, kept = inProcessMemory()) =>
@@ -164,7 +164,7 @@ describe('a tool that had begun when its call was broken off', () => {
     expect([textOf(next), keys]).toEqual(['Done.', []]);
   });
 
-  it('S6: runs again where the call says so', async () => {
+  it('S6: runs again if the call has that option', async () => {
     const { send, keys } = sending();
     const store = await brokenOff(call$([send]));
     keys.length = 0;
@@ -186,8 +186,8 @@ describe('a tool that had begun when its call was broken off', () => {
   });
 });
 
-describe('what tools leave behind', () => {
-  it('T7: extras are lost, and that is told', async () => {
+describe('extras of tools', () => {
+  it('T7: extras are lost, and that is reported', async () => {
     const give = tool({
       name: 'give',
       description: 'Gives.',
@@ -263,7 +263,7 @@ describe('what tools leave behind', () => {
 });
 
 describe('calls below a call that is resumed', () => {
-  it('S6, G4: an agent that a tool asks goes on where it was, wherever the call was broken off', async () => {
+  it('S6, G4: an agent that a tool asks continues at the same place, wherever the process ended', async () => {
     const { send, keys } = sending({ idempotent: true });
     const made = (driver: CallStoreDriver) => {
       const inner = createAgent({
@@ -292,7 +292,7 @@ describe('calls below a call that is resumed', () => {
     }
   });
 
-  it('S6: an agent made of steps, and a handoff, go on with the step that was under way', async () => {
+  it('S6: an agent made of steps, and a handoff, continue with the step that was under way', async () => {
     const asked: string[] = [];
     const says = (name: string, answer: string) =>
       createAgent({
@@ -321,7 +321,7 @@ describe('calls below a call that is resumed', () => {
     }
   });
 
-  it('S6: ids of steps do not meet, whatever calls are made below, and whatever ids the model gives', async () => {
+  it('S6: ids of steps do not collide, for any calls below and any ids of the model', async () => {
     const { send } = sending();
     const twice = (name: string) =>
       createAgent({
@@ -361,7 +361,7 @@ describe('calls below a call that is resumed', () => {
     expect(textOf(await journalIn(store).resume(above, 'c'))).toBe('Done.');
   });
 
-  it('S6: a handoff shows the next one what was said before the call was broken off', async () => {
+  it('S6: a handoff shows the next one what was said before the process ended', async () => {
     const made = (driver: CallStoreDriver) => {
       const first = createAgent({
         name: 'first',
@@ -398,7 +398,7 @@ describe('calls below a call that is resumed', () => {
     }
   });
 
-  it('S6: tells when two calls of a tool come in another order than they did', async () => {
+  it('S6: reports when two calls of a tool come in another order than before', async () => {
     const both = (driver: CallStoreDriver, ...names: readonly string[]) => {
       const agents = names.map((name) =>
         createAgent({ name, model: scriptedModel([text(`I am ${name}.`)]) }),

@@ -77,7 +77,7 @@ const typesOf = (events: readonly AgentEvent[]): readonly string[] =>
   events.map((event) => (event.type === 'stepReplayed' ? `=${event.step}` : event.type));
 
 describe('a call that is resumed', () => {
-  it('S6: goes on wherever it was broken off, loses nothing, and does nothing twice in silence', async () => {
+  it('S6: continues wherever its process ended, loses nothing, and repeats nothing in silence', async () => {
     const records = await recordsOf((driver) => pay$(payer(driver)));
     let uncertain = 0;
     for (let cut = 0; cut < records; cut += 1) {
@@ -101,7 +101,7 @@ describe('a call that is resumed', () => {
     expect(uncertain).toBeGreaterThan(0);
   });
 
-  it('S6: tells of what is written down only that it was replayed, and numbers on', async () => {
+  it('S6: of recorded steps, reports only that they were replayed, and continues the numbers', async () => {
     const { store } = leftAfter(await recordsOf((driver) => pay$(payer(driver)), '1/1/intent'));
     const { agent } = payer(store);
     const events = await record(
@@ -122,7 +122,7 @@ describe('a call that is resumed', () => {
     ['the same', { instructions: ({ agent }) => (agent.length > 0 ? 'Old.' : '') }, 'Old.'],
     ['other', { instructions: 'New.' }, 'New.'],
     ['no', {}, undefined],
-  ])('S7: goes on with %s instructions, and warns where they differ', async (_, now, asked) => {
+  ])('S7: continues with %s instructions, and warns if they differ', async (_, now, asked) => {
     const before = { instructions: 'Old.' };
     const made = await recordsOf((driver) => pay$(payer(driver, before)), '1/1');
     const { store } = leftAfter(made, before);
@@ -155,7 +155,7 @@ describe('a call that is resumed', () => {
     expect([model.requests, effects]).toEqual([[], []]);
   });
 
-  it('S6, I1: a session has what it would have had, wherever its call was broken off', async () => {
+  it('S6, I1: a session has what it would have had, wherever its process ended', async () => {
     const call$ = (session: Session) => session.call$('Pay.', { callId: 'c' });
     const made = (driver: CallStoreDriver, memory: MemoryFactory) =>
       sessions(payer(driver).agent, { memory }).open('s');

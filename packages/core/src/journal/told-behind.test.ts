@@ -66,8 +66,8 @@ const fail = (error: unknown): never => {
   throw error;
 };
 
-describe('what calls have told behind their last step', () => {
-  it('S7: is kept by call: a step forgets what its own call had told, and no other', () => {
+describe('events of calls after their last step', () => {
+  it('S7: is kept by call: a step forgets the events of its own call, and no others', () => {
     const told = createDeliveredSince();
     const [ann, bob] = ['c/ann', 'c/ann+2'];
     const records = [
@@ -83,7 +83,7 @@ describe('what calls have told behind their last step', () => {
     expect(told.has('c', 'warning')).toBe(false);
   });
 
-  it('S7: of sub-agents side by side nothing is told twice', async () => {
+  it('S7: no event of parallel sub-agents is emitted twice', async () => {
     const type = 'messagesAppended';
     const whole = inProcessCalls();
     const time = new VirtualTimeScheduler();
@@ -103,7 +103,7 @@ describe('what calls have told behind their last step', () => {
     }
   });
 
-  it('S7: nor what a tool has changed in its session, where its result is written down', async () => {
+  it('S7: nor what a tool has changed in its session, if its result is recorded', async () => {
     const type = 'stateChanged';
     const whole = inProcessCalls();
     const time = new VirtualTimeScheduler();

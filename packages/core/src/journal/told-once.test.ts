@@ -8,8 +8,8 @@ import { recordsOf, runUntil } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { journalIn } from './stored-calls.test-support.js';
 
-describe('what a call has told', () => {
-  it('S7: is told once, wherever it was broken off, and no more by one that had ended', async () => {
+describe('events of a call', () => {
+  it('S7: are emitted once, wherever the process ended, and not again by a call that had ended', async () => {
     const look = tool({
       name: 'look',
       description: 'Looks.',

@@ -132,7 +132,7 @@ describe('T12: an approval', () => {
     },
   );
 
-  it('T18: is asked behind preActing and the validation, and before the run; each side is an event', async () => {
+  it('T18: is asked after preActing and the validation, and before the run; each side is an event', async () => {
     const { types } = await deletes(() => true);
     expect(types.filter((type) => /Acting|approval/.test(type))).toEqual([
       'preActing',
@@ -142,7 +142,7 @@ describe('T12: an approval', () => {
     ]);
   });
 
-  it('is not asked for what is not valid, or for what nobody is to approve', async () => {
+  it('is not asked for invalid arguments, or for a tool without an approver', async () => {
     const approve = jest.fn(() => true);
     const strict = requireApproval(
       tool({
@@ -173,7 +173,7 @@ describe('T12: an approval', () => {
     expect(spoilt.ran).toBe(0);
   });
 
-  it('that fails is told to the program, and to the model nothing of why', async () => {
+  it('that fails is reported to the program, and to the model without the reason', async () => {
     const failing: readonly [Approver, string][] = [
       [() => throwError(() => new Error('postgres://root:pw@db')), 'postgres://root:pw@db'],
       [
@@ -221,7 +221,7 @@ describe('T12: an approval', () => {
     expect(seen).toEqual([{ value, input: { euros: 5 } }, value, value, value]);
   });
 
-  it('I13: an edit is made of what was said, and goes through the schema once', async () => {
+  it('I13: an edit replaces the input of the model, and goes through the schema once', async () => {
     const pay = requireApproval(
       tool({
         name: 'pay',
@@ -444,7 +444,7 @@ describe('T12: an approval', () => {
     });
   });
 
-  it('I5: is left at once when the call is left or interrupted', () => {
+  it('I5: is left immediately when the call is left or interrupted', () => {
     marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
       const asked = cold<boolean>('-');
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(() => asked)] });
@@ -488,7 +488,7 @@ describe('T12: an approval', () => {
     expect(asked).toEqual(['a', 'b', 'c', 'e']);
   });
 
-  it('T12: a tool that says itself whom to ask is refused, as nobody would be asked', () => {
+  it('T12: a tool with its own option for approval is refused, because it would run unasked', () => {
     const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
     const odd = { ...plain, approve: () => false };
     expect(() => createAgent({ model: scriptedModel(), tools: [odd] })).toThrow(
@@ -600,7 +600,7 @@ describe('T12: an approval', () => {
       });
     });
 
-    it('leaves the line when the call is interrupted, and asks nobody else', () => {
+    it('leaves the line when the call is interrupted, and asks no further question', () => {
       marbles(({ expectObservable, scheduler }) => {
         const approver = jest.fn<Approver>(() => NEVER);
         const seen$ = seen(

@@ -144,7 +144,7 @@ describe('structured output', () => {
     expect(events.some(({ type }) => type === 'warning')).toBe(false);
   });
 
-  it('R3: the tool to answer with has a name of its own, and no choice where there can be none', async () => {
+  it('R3: the tool to answer with has a name of its own, and no tool choice if the model knows none', async () => {
     const script = scriptedModel([toolCall('final_answer_2', { city: 'Oslo' })]);
     const model: Model = { ...script, unsupported: ['outputSchema', 'toolChoice'] };
     const taken = tool({ name: 'final_answer', description: 'Is there.', run: () => '' });
@@ -197,7 +197,7 @@ describe('structured output', () => {
     expect(reply.output).toBeUndefined();
   });
 
-  it('R3: a schema that cannot be used is refused at once', () => {
+  it('R3: a schema that cannot be used is refused immediately', () => {
     const model = scriptedModel();
     expect(() => jsonSchema({ type: 'string' } as JsonSchema)).toThrow(
       "jsonSchema(): the schema must have the type 'object'",
@@ -298,7 +298,7 @@ describe('structured output', () => {
     expect((await outputs(on('postCall', identity))).output).toEqual({ city: 'Secret' });
   });
 
-  it('R3, S1: an interrupt does not wait for a schema that never decides, and one that throws is told', async () => {
+  it('R3, S1: an interrupt does not wait for a schema that never decides, and one that throws is reported', async () => {
     const schema = (decide: () => unknown) =>
       z.object({ city: z.string() }).refine(decide as () => Promise<boolean>);
     const asked$ = new Subject<string>();
@@ -323,7 +323,7 @@ describe('structured output', () => {
     );
   });
 
-  it('X6: what a model gets wrong ten thousand times is told in a few lines', async () => {
+  it('X6: ten thousand mistakes of a model are reported in a few lines', async () => {
     const list: JsonSchema = {
       type: 'object',
       properties: { list: { type: 'array', items: { type: 'string' } } },
@@ -355,7 +355,7 @@ describe('structured output', () => {
     expect(await verdict('{'.repeat(100_000))).toMatchObject({ valid: false });
   });
 
-  it('X6: depth is told without recursion', () => {
+  it('X6: reports depth without recursion', () => {
     const nested = (levels: number): unknown =>
       Array.from({ length: levels }).reduce((inner) => [inner], 1);
     expect([100, 101, 100_000].map((levels) => isTooDeep(nested(levels)))).toEqual([
@@ -368,7 +368,7 @@ describe('structured output', () => {
 });
 
 describe('partialOutput$', () => {
-  it('R3: shows the output as far as it is written, at most every so often, the last one whole', () => {
+  it('R3: shows the output as far as it is written, at intervals, the last one whole', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const values = Object.fromEntries(
         Array.from('{"city":"Oslo","n":12}', (letter, index) => [
@@ -393,7 +393,7 @@ describe('partialOutput$', () => {
     });
   });
 
-  it('R3: shows each of several calls at once, and the whole before its reply', async () => {
+  it('R3: shows each of several concurrent calls, and the whole before its reply', async () => {
     const answer = (city: string) =>
       from([...Array.from(`{"city":"${city}"}`, (letter) => text(letter)), finish()]).pipe(
         concatMap((chunk) => of(chunk).pipe(observeOn(asapScheduler))),
@@ -405,7 +405,7 @@ describe('partialOutput$', () => {
     expect(seen).toEqual([{}, {}, { city: 'Oslo' }, { city: 'Rome' }]);
   });
 
-  it('R3: begins anew with another message, and leaves sub-agents and thinking out', async () => {
+  it('R3: begins again with another message, and leaves sub-agents and thinking out', async () => {
     const model = scriptedModel([text('{"city":5}')], [text('{"city":"Oslo"}')]);
     const event$ = createAgent({ model, use: [output(whereabouts)] }).stream$('?');
     const seen = await firstValueFrom(partialOutput$(event$, { everyMs: 0 }).pipe(toArray()));

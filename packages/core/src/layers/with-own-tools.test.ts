@@ -22,11 +22,11 @@ const shownWith = async (...use: readonly Layer[]) => {
 };
 
 describe('tools that an agent always has', () => {
-  it('T11: stand behind the others', async () => {
+  it('T11: stand after the others', async () => {
     expect(await shownWith()).toEqual(['a', 'b', 'own', 'inner']);
   });
 
-  it('T11: are shown whatever a selection picks, beside what it has pinned itself', async () => {
+  it('T11: are shown no matter what a selection picks, beside what it has pinned itself', async () => {
     const selection = selectTools({ select: () => ['a'], pinned: ['b'], maxTools: 4 });
     expect(await shownWith(selection)).toEqual(['a', 'b', 'own', 'inner']);
     expect(await shownWith(selectTools({ maxTools: 1 }))).toEqual(['own', 'inner']);

@@ -113,7 +113,7 @@ describe('T13: a message while tools wait for results', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('is refused if the session or the call says so', async () => {
+  it('is refused if the session or the call has that option', async () => {
     const { agent } = agentOf([toolCall('pick', {}, 'a')], [text('Noon.')]);
     const session = sessions(agent, { onSuspended: 'refuse' }).open('s');
     await session.call('Book.');
@@ -232,7 +232,7 @@ describe('T13: cancelSuspended()', () => {
     expect(textOf(model.requests[1]?.messages.at(-1) ?? { content: [] })).toBe('What time is it?');
   });
 
-  it('needs nothing that waits, and a text', async () => {
+  it('needs nothing that waits, and text', async () => {
     const { agent } = agentOf();
     const session = sessions(agent).open('s');
     expect(await session.cancelSuspended()).toBe(0);

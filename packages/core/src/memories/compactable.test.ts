@@ -80,7 +80,7 @@ describe('compactable', () => {
     expect(compactable({ ...run, stored: run.messages.length }, call, 3).upTo).toBe(8);
   });
 
-  it('I1, I15: whatever the run, pairs stay whole, the task and what waits stay, and the last turns', () => {
+  it('I1, I15: for any run, pairs stay whole, the task and what waits stay, and the last turns', () => {
     const tail = fc.array(fc.boolean(), { maxLength: 5 });
     fc.assert(
       fc.property(

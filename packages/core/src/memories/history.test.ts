@@ -75,7 +75,7 @@ describe('history()', () => {
     ]);
   });
 
-  it('X19: is copied and frozen, and an empty one is none', async () => {
+  it('X19: is copied and frozen, and an empty one is left out', async () => {
     const model = scriptedModel([text('a')], [text('b')]);
     const agent = createAgent({ model });
     const content = [textBlock('one')];

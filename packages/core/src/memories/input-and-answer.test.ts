@@ -57,7 +57,7 @@ describe('inputAndAnswer', () => {
     ]);
   });
 
-  it('I1: whatever was said, it holds no tools but those that wait, and repeats nothing', () => {
+  it('I1: for any conversation, it holds no tools but those that wait, and repeats nothing', () => {
     fc.assert(
       fc.property(someTurns, (turns) => {
         const inner = inProcessMemory();
@@ -97,7 +97,7 @@ describe('inputAndAnswer', () => {
     );
   });
 
-  it('T13: a suspended call can be gone on with, and then only its answer is shown', async () => {
+  it('T13: a suspended call can be continued, and then only its answer is shown', async () => {
     const inner = inProcessMemory();
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend('may I?') });
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'blue' });
@@ -172,7 +172,7 @@ describe('inputAndAnswer', () => {
     expect(held(inner('s'))).toEqual([]);
   });
 
-  it('T13: results that nobody waits for are not shown', () => {
+  it('T13: results without a waiting call are not shown', () => {
     const memory = inputAndAnswer(inProcessMemory())('s');
     add(memory, user('a/input/0'), ...exchange('a/1', 1, true));
     add(memory, brought('b/input/0', 'a/1'), answer('b/1'));

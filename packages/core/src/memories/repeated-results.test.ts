@@ -30,7 +30,7 @@ it.each(
   Object.entries(places).flatMap(([place, open]) =>
     ['Yes.', 'No.'].map((value) => ({ place, open, value })),
   ),
-)('T13: a result that came is told of, $place, if $value comes for it too', async (given) => {
+)('T13: a result that came is reported, $place, if $value comes for it too', async (given) => {
   const asked: string[] = [];
   const session = await given.open(asked);
   await session.call('Sign.');

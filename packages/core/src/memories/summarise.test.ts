@@ -99,7 +99,7 @@ describe('summarise', () => {
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { iterations: 1, usage } });
   });
 
-  it('G2: asks nobody where there is room, and where there is nothing old', async () => {
+  it('G2: makes no request if there is room, and if there is nothing old', async () => {
     for (const [options, answers] of [
       [{ contextWindow: 4_000 }, [[text('Done.')]]],
       [{ ratio: 1, contextWindow: 800 }, [[text('Done.')]]],
@@ -136,7 +136,7 @@ describe('summarise', () => {
     expect(Number(count) + last.length - 1).toBe(all);
   });
 
-  it('I8, I15: whatever is summarised, memory is the same, the task is shown, and pairs are whole', async () => {
+  it('I8, I15: for any summary, memory is the same, the task is shown, and pairs are whole', async () => {
     const run = async (exchanges: number, options: Partial<SummariseOptions>) => {
       const uses = Array.from({ length: exchanges }, (): ScriptedAnswer => [
         text('Hm.'),
@@ -204,7 +204,7 @@ describe('summarise', () => {
     }
   });
 
-  it('G2: where it fails, a warning says why, the call goes on as it was, and what it cost counts', async () => {
+  it('G2: if it fails, a warning says why, the call continues as it was, and what it cost counts', async () => {
     const writer = scriptedModel([
       { type: 'usage', usage },
       { type: 'finish', finish: 'filtered' },
@@ -252,7 +252,7 @@ describe('summarise', () => {
     expect(shown(model.requests[0]?.messages)[0]).toBe('[Summary of 8 earlier messages]\nNotes.');
   });
 
-  it('S1: an interrupt ends the request at once, and the call is interrupted', () => {
+  it('S1: an interrupt ends the request immediately, and the call is interrupted', () => {
     marbles(({ expectObservable, expectSubscriptions, hot, model: modelOf, scheduler }) => {
       const writer = modelOf('--t------(f|)');
       const { model, memory, chat } = set([[text('Done.')]], { model: writer });

@@ -73,7 +73,7 @@ describe('summarisingMemory', () => {
     it(`G2: ${name}`, run);
   }
 
-  it('G2: gives a short conversation as it is, and asks nobody', () => {
+  it('G2: gives a short conversation as it is, and makes no request', () => {
     const { model, memory } = set({});
     say(memory, 'a');
     expect(idsOf(held(memory))).toEqual(['a/input/0', 'a/1', 'a/1/results', 'a/2']);
@@ -129,7 +129,7 @@ describe('summarisingMemory', () => {
     expect(told(model, 4)).toContain('17!');
   });
 
-  it('I1: whatever was said, pairs stay whole and the last turns are as they were', () => {
+  it('I1: for any conversation, pairs stay whole and the last turns are as they were', () => {
     fc.assert(
       fc.property(someTurns, fc.integer({ min: 1, max: 4 }), (turns, keepTurns) => {
         const inner = inProcessMemory();
@@ -244,7 +244,7 @@ describe('summarisingMemory', () => {
     },
   );
 
-  it('G2: where the next one fails, the former one is still given', () => {
+  it('G2: if the next one fails, the former one is still given', () => {
     const { memory } = set({ model: scriptedModel([text('Notes.')]) });
     say(memory, 'a', 'b', 'c', 'd');
     held(memory);
@@ -254,7 +254,7 @@ describe('summarisingMemory', () => {
     expect(textOf(next ?? user(''))).toMatch(/^\[8 earlier messages.*e\?$/s);
   });
 
-  it('I17: a listener that throws disturbs nobody', () => {
+  it('I17: a listener that throws disturbs no other', () => {
     const report = (): never => {
       throw new Error('no');
     };

@@ -56,7 +56,7 @@ describe('T13: a tool that suspends', () => {
     expect(suspensionsIn(messages)).toEqual(reply.suspensions);
   });
 
-  it('is told of by an event', async () => {
+  it('is reported by an event', async () => {
     const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const events = await record(sessions(agentOf(model)).open('s').stream$('Sign A.'));
     expect(events.map(({ type }) => type).slice(-4)).toEqual([
@@ -68,7 +68,7 @@ describe('T13: a tool that suspends', () => {
     expect(events.at(-3)).toMatchObject({ toolCall: { name: 'sign' }, request: { paper: 'A' } });
   });
 
-  it('T7: tells of extras that are lost with it', async () => {
+  it('T7: reports extras that are lost with it', async () => {
     const gives = tool({
       name: 'gives',
       description: 'Gives rows.',
@@ -83,7 +83,7 @@ describe('T13: a tool that suspends', () => {
     });
   });
 
-  it('is told to be lost in a call that nothing remembers', async () => {
+  it('is reported as lost in a call that nothing remembers', async () => {
     const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const events = await record(agentOf(model).stream$('Sign A.'));
     expect(events.at(-2)).toMatchObject({
@@ -92,7 +92,7 @@ describe('T13: a tool that suspends', () => {
     });
   });
 
-  it('goes on when its result comes: the model sees it where it was waited for', async () => {
+  it('continues when its result comes: the model sees it at the place of the call', async () => {
     const { model, memory, session, id } = await suspended([text('Signed.')]);
     const reply = await session.call(toolResults({ [id]: { by: 'Ada' } }));
     expect(reply).toMatchObject({ reason: 'answer', content: [{ text: 'Signed.' }] });
@@ -109,7 +109,7 @@ describe('T13: a tool that suspends', () => {
     expect(suspensionsIn(await stored(memory))).toEqual([]);
   });
 
-  it('goes on in another process, from what was stored', async () => {
+  it('continues in another process, from what was stored', async () => {
     const { memory, id } = await suspended();
     const messages = structuredClone(await stored(memory));
     const later = scriptedModel([text('Signed.')], [text('Bye.')]);
@@ -132,7 +132,7 @@ describe('T13: a tool that suspends', () => {
     ]);
   });
 
-  it('may be answered with what a tool may return, and with words of the user behind it', async () => {
+  it('may be answered with what a tool may return, and with words of the user after it', async () => {
     const { model, session, id } = await suspended([text('I see.')]);
     await session.call([
       toolResults({ [id]: toolOutput({ content: 'Refused.', isError: true }) }),
@@ -185,7 +185,7 @@ describe('T13: a tool that suspends', () => {
     });
   });
 
-  it('cannot go on without a session', async () => {
+  it('cannot continue without a session', async () => {
     const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const agent = agentOf(model);
     const reply = await agent.call('Sign A.');
@@ -212,7 +212,7 @@ describe('T13: a tool that suspends', () => {
     expect((await agent.call('?')).reason).toBe('answer');
   });
 
-  it('S1: that was interrupted meanwhile waits no more: the session can go on', async () => {
+  it('S1: that was interrupted meanwhile no longer waits: the session can continue', async () => {
     const model = scriptedModel([toolCall('sign'), toolCall('slow')], [text('done')]);
     const session = sessions(
       createAgent({
@@ -259,7 +259,7 @@ describe('T13: a tool that suspends', () => {
     expect(() => toolResults({})).toThrow(/toolResults\(\) needs a result/);
   });
 
-  it('I1: leaves results that are there as they are, whatever else the memory says', async () => {
+  it('I1: leaves results that are there as they are, for any memory', async () => {
     const { memory, model, session, id } = await suspended([text('Signed.')]);
     const [, , results] = await stored(memory);
     const other = results?.role === 'tool' ? (results.content[1]?.toolCallId ?? '') : '';

@@ -28,7 +28,7 @@ describe('turns', () => {
     expect(turnStarts(messages)).toEqual(starts);
   });
 
-  it('I1: a cut parts no exchange, and leaves nothing behind that waits', () => {
+  it('I1: a cut parts no exchange, and leaves nothing that waits', () => {
     fc.assert(
       fc.property(someTurns, fc.integer({ min: 1, max: 9 }), (turns, keep) => {
         const messages = withResults(appendsOf(turns).flat());

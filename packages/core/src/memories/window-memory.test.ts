@@ -55,7 +55,7 @@ describe('windowMemory', () => {
     ).not.toContain('left out');
   });
 
-  it('I1, I15: whatever was said, the last turns are given as they are, pairs whole, in order', () => {
+  it('I1, I15: for any conversation, the last turns are given as they are, pairs whole, in order', () => {
     fc.assert(
       fc.property(someTurns, fc.integer({ min: 1, max: 5 }), (turns, keep) => {
         const inner = inProcessMemory();
@@ -73,7 +73,7 @@ describe('windowMemory', () => {
     );
   });
 
-  it('T13: a turn that waits for a result is given, with all behind it', () => {
+  it('T13: a turn that waits for a result is given, with all after it', () => {
     const memory = windowMemory(inProcessMemory(), { turns: 1 })('s');
     add(memory, user('a/input/0'), ...exchange('a/1', 1, true));
     add(memory, user('b/input/0'), answer('b/interrupted'));

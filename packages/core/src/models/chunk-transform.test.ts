@@ -78,7 +78,7 @@ describe('transformChunks', () => {
     expect(reply.finish).toBe('stop');
   });
 
-  it('H7: an operator that completes stops the message, cancels the request at once, and keeps the text', () => {
+  it('H7: an operator that completes stops the message, cancels the request immediately, and keeps the text', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const slow = model('-a-b-c-(df|)', {
         a: text('Hi '),
@@ -160,7 +160,7 @@ describe('transformChunks', () => {
     expect(model.requests[2]?.messages.map(textOf)).toEqual(['?', 'Hello.', '?']);
   });
 
-  it('L7: it does so twice in a row at most, then the call errors, with the text so far apart', async () => {
+  it('L7: it does so no more than twice in a row, then the call errors, with the text so far apart', async () => {
     const model = scriptedModel(
       [text('1'), text('!')],
       [text('2'), text('!')],
@@ -223,7 +223,7 @@ describe('transformChunks', () => {
     });
   });
 
-  it('I4: a restart begins with the operator anew, and drops what the old one holds', () => {
+  it('I4: a restart begins with the operator again, and drops what the old one holds', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const counting = transformChunks(
         pipe(
@@ -254,7 +254,7 @@ describe('transformChunks', () => {
     ],
     ['endWith', endWith<ContentChunk>({ type: 'text', text: '.' })],
     ['last', takeLast<ContentChunk>(1)],
-  ])('I4: what %s would let go at its end is void with its attempt', async (name, operator) => {
+  ])('I4: what %s would release at its end is void with its attempt', async (name, operator) => {
     const model = scriptedModel([text('broken'), { type: 'restart', why: 'broken' }, text('b')]);
     const agent = createAgent({ model, use: [transformChunks(operator)] });
     const events = await record(agent.stream$('?'));
@@ -326,7 +326,7 @@ describe('transformChunks', () => {
     expect([textOf(reply), reply.iterations]).toEqual(['AB', 1]);
   });
 
-  it('X1: a stream that breaks off is not taken for one that was stopped', async () => {
+  it('X1: a stream that ends early is not taken for one that was stopped', async () => {
     const agent = createAgent({
       model: scriptedModel(of(text('a'))),
       use: [transformChunks(shout)],
@@ -349,7 +349,7 @@ describe('transformChunks', () => {
     expect(textOf(await agent.call('?'))).toBe('abx');
   });
 
-  it('H3: what a later one holds is let go when an earlier one stops', async () => {
+  it('H3: what a later one holds is released when an earlier one stops', async () => {
     const holding = transformChunks(
       pipe(
         bufferCount(100),
@@ -417,7 +417,7 @@ describe('transformChunks', () => {
     });
   });
 
-  it('I9: whatever an operator does, the deltas of the surviving message are its text', async () => {
+  it('I9: for any operator, the deltas of the surviving message are its text', async () => {
     const step = fc.constantFrom<MonoTypeOperatorFunction<ContentChunk>>(
       shout,
       filter(({ type }) => type === 'text'),

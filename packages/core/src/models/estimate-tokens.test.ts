@@ -43,7 +43,7 @@ describe('estimateTokens', () => {
     expect(estimateTokens(said)).toBe(tokens);
   });
 
-  it('C3: is the rule, whatever the text', () => {
+  it('C3: is the rule, for any text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(estimateTokens(text)).toBe(byTheRule(text));

@@ -55,7 +55,7 @@ describe('fallback', () => {
     expect(textOf(await createAgent({ model }).call('?'))).toBe('Whole.');
   });
 
-  it('I5: whoever leaves at the news asks no other model', () => {
+  it('I5: a subscriber that leaves at the report asks no other model', () => {
     const asked: string[] = [];
     const second: Model = {
       name: 'second',

@@ -35,7 +35,7 @@ describe('fitMessages', () => {
   const kept = (budget: number): readonly string[] =>
     idsOf(fitMessages(all, budget, isTask).messages);
 
-  it('C2, C11: leaves out the oldest history first, then the oldest tools behind the task', () => {
+  it('C2, C11: leaves out the oldest history first, then the oldest tools after the task', () => {
     expect(kept(1000)).toEqual(idsOf(all));
     expect(kept(450)[0]).toBe('h3');
     expect(kept(300)[0]).toBe('task');
@@ -51,7 +51,7 @@ describe('fitMessages', () => {
     expect(fitMessages(all, -100, isTask).over).toBe(100 + costOf(messages));
   });
 
-  it('C2: keeps the newest tools also when something was said behind them', () => {
+  it('C2: keeps the newest tools also when something was said after them', () => {
     const { messages } = fitMessages([...all, user('feedback', 'Answer now.')], 60, isTask);
     expect(idsOf(messages)).toEqual(['task', 't3', 't3/results', 'feedback']);
     const untooled = [...history, task, assistant('a', long), user('f', 'Better.')];
@@ -108,7 +108,7 @@ describe('fitMessages', () => {
     expect(countMessages(counter, messages, 'm')).toBeGreaterThan(2_980);
   });
 
-  it('C2: results keep a part whatever the budget, and then it says over', () => {
+  it('C2: results keep a part for any budget, and then it reports the excess', () => {
     const newest = used('t9', long.repeat(10), long.repeat(10));
     const { messages, cut, over } = fitMessages([task, ...newest], 100, isTask);
     expect(cut).toBe(2);
@@ -154,7 +154,7 @@ const counters: readonly TokenCounter[] = [
   { count: (text) => text.split(/\b/).length, factor: () => 1.37 },
 ];
 
-describe('whatever the conversation, the budget and the counter', () => {
+describe('for any conversation, budget and counter', () => {
   const budgets = fc.oneof(fc.integer({ min: -10, max: 2_000 }), fc.nat(200));
   const steps = fc.oneof(fc.constant(0), fc.nat(300));
   const cases = [conversations, budgets, fc.constantFrom(...counters), steps] as const;
@@ -177,7 +177,7 @@ describe('whatever the conversation, the budget and the counter', () => {
     );
   });
 
-  it('C2: what is no tool behind the task stays, and so do the newest tools', () => {
+  it('C2: what is no tool after the task stays, and so do the newest tools', () => {
     fc.assert(
       fc.property(...cases, (messages, budget, counter, step) => {
         fc.pre(budget > 0);

@@ -43,7 +43,7 @@ describe('the messages of a request', () => {
   const history = [said('h1'), said('h2', 'assistant')];
   const asked = [said('c/input/0'), said('c/1', 'assistant'), said('c/input/2')];
 
-  it('R1: are what is recalled, the history, what was found, what was asked, and all behind it', () => {
+  it('R1: are what is recalled, the history, what was found, what was asked, and all after it', () => {
     const injected = { recalled: [said('r')], context: contextMessages('c/context', 'Mills.') };
     expect(assembleMessages([...history, ...asked], injected, isInput).map(({ id }) => id)).toEqual(
       ['r', 'h1', 'h2', 'c/context', 'c/input/0', 'c/1', 'c/input/2'],
@@ -59,7 +59,7 @@ describe('the messages of a request', () => {
     ]);
   });
 
-  it('R1: are the same list, where nothing is to be shown beside them', () => {
+  it('R1: are the same list, if nothing is to be shown beside them', () => {
     const messages = [...history, ...asked];
     expect(assembleMessages(messages, { recalled: [], context: [] }, isInput)).toBe(messages);
   });

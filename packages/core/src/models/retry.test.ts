@@ -130,7 +130,7 @@ describe('retry', () => {
     expect(waits(0.999999)).toEqual([1250, 2500, 5000, 10_000, 12_500, 12_500]);
   });
 
-  it('C4: a hundred calls that are refused at once do not come back at once', () => {
+  it('C4: a hundred calls that are refused at the same time do not come back at the same time', () => {
     const scheduler = new VirtualTimeScheduler();
     const asked: number[] = [];
     const model = retry({
@@ -185,7 +185,7 @@ describe('retry', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('C4: waits are left at once by whoever unsubscribes', () => {
+  it('C4: waits are left immediately by a subscriber that leaves', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions, flush }) => {
       const [first, second] = [cold<ModelChunk>('#', {}, busy()), cold('t', { t: text('t') })];
       const answer$ = retry(scriptedModel(first, second)).stream$(
@@ -249,7 +249,7 @@ describe('retry', () => {
     expect(chunks).toEqual(['a', 'restart', 'b', 'restart', 'c', 'finish']);
   });
 
-  it('I4: an answer that is whole is not sent for again, whatever comes behind it', async () => {
+  it('I4: a complete answer is not requested again, no matter what comes after it', async () => {
     const reset = new MillraceError('connection', 'Reset.');
     const model = scriptedModel(fails(reset, text('a'), finish()), answers);
     const answer$ = retry(model, { retryPartial: true, minMs: 0 }).stream$(request, lentContext());
@@ -312,7 +312,7 @@ describe('retry', () => {
     expect(below.requests).toHaveLength(2);
   });
 
-  it('C4: an option that is undefined is as good as absent', () => {
+  it('C4: an option that is undefined is the same as an absent one', () => {
     const nothing = { attempts: undefined, minMs: undefined, maxMs: undefined } as never;
     const waits: number[] = [];
     marbles(({ cold, scheduler, expectObservable }) => {
@@ -338,7 +338,7 @@ describe('retry', () => {
     });
   });
 
-  it('C4: a policy around another replaces it, whatever stands between them', async () => {
+  it('C4: a policy around another replaces it, with anything between them', async () => {
     const counts = async (wrap: (model: Model) => Model): Promise<number> => {
       const model = scriptedModel(...Array.from({ length: 20 }, () => fails(busy())));
       const answer$ = wrap(model).stream$(request, lentContext());

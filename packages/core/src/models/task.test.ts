@@ -19,7 +19,7 @@ describe('taskOf', () => {
     ]);
   });
 
-  it('C2: is what was asked last, where a call only brings results; never feedback', () => {
+  it('C2: is what was asked last, if a call only brings results; never feedback', () => {
     const resumed = [...history, ...used('c1/2', 'late')];
     expect(taskIn(...resumed)).toEqual(['c1/input/0']);
     expect(taskIn(...resumed, user('c2/1/emptyAnswer', 'Please answer.'))).toEqual(['c1/input/0']);

@@ -50,11 +50,11 @@ describe('timeouts', () => {
     expectTimed('t 7ms e 7ms e 9ms t', 't 7ms e 7ms e 3ms #', { ms: 20 });
   });
 
-  it('C5: waits for nothing behind the finish', () => {
+  it('C5: waits for nothing after the finish', () => {
     expectTimed('t 10ms f 500ms |', 't 10ms f 500ms |');
   });
 
-  it('C5: begins anew when an attempt is void', () => {
+  it('C5: begins again when an attempt is void', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const chunks = { ...values, r: { type: 'restart', why: 'x' } } as const;
       const model = timeouts(scriptedModel(cold('t 9ms r 200ms t', chunks)), {
@@ -75,7 +75,7 @@ describe('timeouts', () => {
     expectTimed('5ms t 500ms (f|)', '5ms t 500ms (f|)', { demand: '10ms c' });
   });
 
-  it('C5: what a chunk brings while demand is closed begins the silence anew', () => {
+  it('C5: a chunk that arrives while demand is closed begins the silence again', () => {
     expectTimed('t 29ms t 500ms t', 't 29ms t 99ms #', { ms: 20, demand: '10ms c 99ms o' });
   });
 
@@ -92,7 +92,7 @@ describe('timeouts', () => {
     });
   });
 
-  it('C5: what a call says goes before what the model has, with any model', () => {
+  it('C5: limits of a call take precedence over those of the model, with any model', () => {
     const ends = (model: Model, options: object): void => {
       marbles(({ scheduler, expectObservable }) => {
         const call$ = createAgent({ model }).call$('?', { scheduler, ...options });
@@ -119,7 +119,7 @@ describe('timeouts', () => {
     });
   });
 
-  it('refuses limits that are none', () => {
+  it('refuses invalid limits', () => {
     expect(() => timeouts(scriptedModel(), {})).toThrow('needs firstChunkMs, chunkMs or busyMs');
     expect(() => timeouts(scriptedModel(), { chunkMs: -1 })).toThrow('milliseconds');
   });

@@ -155,7 +155,7 @@ describe('bounded', () => {
     expect(seen).toEqual(['a', 'B', 'C', 'D', 'efg', 'H']);
   });
 
-  it('error errors at once, and leaves source and work', () => {
+  it('error errors immediately, and leaves source and work', () => {
     const { source, inner, output } = boundedErrorDiagram.rows;
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold(source.marbles, eventsOf(source));
@@ -170,7 +170,7 @@ describe('bounded', () => {
     });
   });
 
-  it('lets 64 wait where nothing is said', () => {
+  it('lets 64 wait by default', () => {
     const fails = (waiting: number): boolean => {
       let failed = false;
       from(Array.from({ length: waiting + 1 }, () => structural('S')))
@@ -182,7 +182,7 @@ describe('bounded', () => {
     expect([fails(64), fails(65)]).toEqual([false, true]);
   });
 
-  it('I9, I16: behind it every call says the same, and structural events stand where they stood', () => {
+  it('I9, I16: every call has the same text as before, and structural events keep their places', () => {
     fc.assert(
       fc.property(
         script,

@@ -10,7 +10,7 @@ const a = { call: 'a' };
 const b = { root: 'a', call: 'a/b' };
 
 describe('byCall', () => {
-  it('groups by call, and completes a group behind the last event of its call', () => {
+  it('groups by call, and completes a group after the last event of its call', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const event$ = hot('-a-b---A------B--', {
         a: delta('1', a),

@@ -32,7 +32,7 @@ import {
 const cpuMs = (): number => process.cpuUsage().user / 1_000;
 
 describe('coalesceMap', () => {
-  it('I16: merges the deltas that wait behind the running inner, and no structural event', () => {
+  it('I16: merges the deltas that wait after the running inner, and no structural event', () => {
     const { source, inner, output } = coalesceMapDiagram.rows;
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold(source.marbles, eventsOf(source));
@@ -148,7 +148,7 @@ describe('coalesceMap', () => {
     ]);
   });
 
-  it('I9, I16: behind it every call says the same, and structural events stand where they stood', () => {
+  it('I9, I16: every call has the same text as before, and structural events keep their places', () => {
     fc.assert(
       fc.property(
         script,
@@ -177,7 +177,7 @@ describe('coalesceMap', () => {
     );
   });
 
-  it('H1, I16: keeps the grammar of a call whose sub-agents speak at once', () => {
+  it('H1, I16: keeps the grammar of a call whose sub-agents speak at the same time', () => {
     marbles(({ cold, scheduler, flush }) => {
       const says = () => cold('t'.repeat(40) + '(f|)', { t: text('t'), f: finish() });
       const helper = createAgent({ name: 'helper', model: scriptedModel(says(), says()) });
@@ -204,7 +204,7 @@ describe('coalesceMap', () => {
     });
   });
 
-  it('I16: an error of the source comes behind what waits, one of an inner at once', () => {
+  it('I16: an error of the source comes after what waits, one of an inner immediately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const work$ = cold('---(x|)');
       const failing$ = cold('ab-c#', eventsOf({ label: '', marbles: 'abc' }));
@@ -229,7 +229,7 @@ describe('coalesceMap', () => {
     });
   });
 
-  it('takes an inner that completes at once twenty thousand times, and a project that throws', () => {
+  it('takes an inner that completes immediately twenty thousand times, and a project that throws', () => {
     const first$ = new Subject<number>();
     const events = Array.from({ length: 20_000 }, (_, index) => structural(`${index}`));
     let count = 0;

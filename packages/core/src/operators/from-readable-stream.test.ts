@@ -24,7 +24,7 @@ const counting = (length: number) => {
 };
 
 describe('fromReadableStream', () => {
-  it('emits the chunks of a stream, completes with it, and lets go of it', async () => {
+  it('emits the chunks of a stream, completes with it, and releases it', async () => {
     const { stream } = counting(3);
     expect(await lastValueFrom(fromReadableStream(stream).pipe(toArray()))).toEqual([0, 1, 2]);
     expect(stream.locked).toBe(false);
@@ -50,7 +50,7 @@ describe('fromReadableStream', () => {
     expect(asked()).toBe(9);
   });
 
-  it('I5: unsubscribing cancels the stream at once, also while a read waits', async () => {
+  it('I5: unsubscribing cancels the stream immediately, also while a read waits', async () => {
     const { stream, cancelled, asked } = counting(9);
     expect(await lastValueFrom(fromReadableStream(stream).pipe(take(2), toArray()))).toEqual([
       0, 1,
@@ -89,7 +89,7 @@ describe('fromReadableStream', () => {
     expect(stream.locked).toBe(false);
   });
 
-  it('opens a stream for each subscription where it gets a function', async () => {
+  it('opens a stream for each subscription if it gets a function', async () => {
     const open = jest.fn(() => counting(2).stream);
     const chunk$ = fromReadableStream(open);
     expect(open).not.toHaveBeenCalled();
@@ -98,7 +98,7 @@ describe('fromReadableStream', () => {
     expect(open).toHaveBeenCalledTimes(2);
   });
 
-  it('errors at a stream that was read, or that somebody else reads', async () => {
+  it('errors at a stream that was read, or that another reader has', async () => {
     const { stream } = counting(2);
     const chunk$ = fromReadableStream(stream);
     await lastValueFrom(chunk$);

@@ -30,7 +30,7 @@ describe('parallel', () => {
     });
   });
 
-  it('G5, I5: an error of one leaves the others in the same tick, before anybody hears of it', () => {
+  it('G5, I5: an error of one leaves the others in the same tick, before it is emitted', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const failing = model('---#');
       const slow = model(['--------(tf|)', '--(tf|)']);
@@ -47,7 +47,7 @@ describe('parallel', () => {
     });
   });
 
-  it('G5, S3: whoever hears of the error finds the sessions of the others free', () => {
+  it('G5, S3: a subscriber that gets the error finds the sessions of the others free', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const session = sessions(createAgent({ model: model(['-----', '--(tf|)']) })).open('s');
       const next$ = of('?').pipe(
@@ -63,7 +63,7 @@ describe('parallel', () => {
     });
   });
 
-  it('G5: what fails at once keeps those behind it from beginning', async () => {
+  it('G5: one that fails immediately keeps those after it from beginning', async () => {
     const model = scriptedModel([text('t')]);
     const late = createAgent({ model });
     const heard: string[] = [];

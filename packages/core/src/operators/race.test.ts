@@ -28,7 +28,7 @@ describe('race', () => {
     });
   });
 
-  it('G5, S3: whoever gets the reply finds the sessions of the others free', () => {
+  it('G5, S3: a subscriber that gets the reply finds the sessions of the others free', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const session = sessions(createAgent({ model: model(['-----', '--(tf|)']) })).open('s');
       const next$ = of('?').pipe(
@@ -97,7 +97,7 @@ describe('race', () => {
     });
   });
 
-  it('G5: who answers at once keeps those behind it from beginning', async () => {
+  it('G5: one that answers immediately keeps those after it from beginning', async () => {
     const model = scriptedModel([text('late')]);
     const quick = createAgent({ model: scriptedModel([text('quick')]) });
     const reply = await lastValueFrom(of('?').pipe(race(quick, createAgent({ model }))));

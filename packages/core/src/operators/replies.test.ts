@@ -6,7 +6,7 @@ import { delta, postCall } from './events.test-support.js';
 import { replies } from './event-operators.js';
 
 describe('replies', () => {
-  it('H1: emits the reply of root calls, and of sub-agents where they are wanted', () => {
+  it('H1: emits the reply of root calls, and of sub-agents if they are wanted', () => {
     const events = {
       d: delta('d'),
       s: postCall('sub', { root: 'c', call: 'c/1' }),

@@ -30,7 +30,7 @@ describe('route', () => {
     expect(textOf(await lastValueFrom(promised$))).toBe('Two.');
   });
 
-  it('G5: takes the first step that an Observable tells, and leaves it', () => {
+  it('G5: takes the first step that an Observable emits, and leaves it', () => {
     marbles(({ model, cold, scheduler, expectObservable, expectSubscriptions }) => {
       const answering = model('--(tf|)');
       const step = createAgent({ model: answering }).asOperator({ scheduler });
@@ -59,7 +59,7 @@ describe('route', () => {
     });
   });
 
-  it('G5: an input without a step is an error that says so', () => {
+  it('G5: an input without a step is an error that names it', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(of('?').pipe(route(() => undefined))).toBe('#', {}, none);
       expectObservable(of('?').pipe(route(() => EMPTY))).toBe('#', {}, none);

@@ -30,7 +30,7 @@ import { sampleDeltas } from './bounded.js';
 const plain = (marbles: string) => ({ label: '', marbles });
 
 describe('sampleDeltas', () => {
-  it('I16, I18: lets deltas through every so often, and a structural event at once', () => {
+  it('I16, I18: lets deltas through every so often, and a structural event immediately', () => {
     const { source, output } = sampleDeltasDiagram.rows;
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const event$ = cold(source.marbles, eventsOf(source));
@@ -42,7 +42,7 @@ describe('sampleDeltas', () => {
     });
   });
 
-  it('keeps time from frame to frame, and begins anew after a frame without deltas', () => {
+  it('keeps time from frame to frame, and begins again after a frame without deltas', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const event$ = cold('abcdefgh----------i-j---', eventsOf(plain('abcdefghij')));
       expectObservable(event$.pipe(sampleDeltas(3, scheduler), map(shown))).toBe(
@@ -71,7 +71,7 @@ describe('sampleDeltas', () => {
     });
   });
 
-  it('lets through what waits when the events end or fail, at once', () => {
+  it('lets through what waits when the events end or fail, immediately', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const letters = { a: 'a', x: 'bc' };
       const ending$ = cold('abc-|', eventsOf(plain('abc')));
@@ -112,7 +112,7 @@ describe('sampleDeltas', () => {
     });
   });
 
-  it('keeps the order where an event comes while others are let through', () => {
+  it('keeps the order if an event comes while others are let through', () => {
     const seen: string[] = [];
     marbles(({ hot, scheduler, flush }) => {
       const event$ = hot('abS', eventsOf(plain('abS')));
@@ -142,7 +142,7 @@ describe('sampleDeltas', () => {
     expect(seen).toEqual(['a', 'b', 'S', 'c', 'over']);
   });
 
-  it('I9, I16: behind it every call says the same, and structural events stand where they stood', () => {
+  it('I9, I16: every call has the same text as before, and structural events keep their places', () => {
     fc.assert(
       fc.property(
         script,

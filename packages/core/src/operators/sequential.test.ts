@@ -85,7 +85,7 @@ describe('sequential', () => {
     expect(await lastValueFrom(reply$)).toBe('Two.');
   });
 
-  it('refuses no steps, and what is none', () => {
+  it('refuses an empty list of steps, and what is not a step', () => {
     expect(() => sequential(...([] as never))).toThrow('sequential() needs at least one step.');
     expect(() => sequential(map(String), {} as never)).toThrow(
       'sequential(): the step at position 2 is not a step. Pass agents, sessions, or operators such as agent.asOperator().',

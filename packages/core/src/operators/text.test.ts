@@ -45,7 +45,7 @@ const discarded = {
 };
 
 describe('text', () => {
-  it('H1: emits the text deltas of root calls, and of sub-agents where they are wanted', () => {
+  it('H1: emits the text deltas of root calls, and of sub-agents if they are wanted', () => {
     const events = {
       a: delta('a'),
       t: delta('t', { kind: 'thinking' }),
@@ -138,7 +138,7 @@ describe('text', () => {
     });
   });
 
-  it('refuses options that there are none of', () => {
+  it('refuses unknown options', () => {
     expect(() => text({ all: true } as never)).toThrow("text() has no option 'all'.");
     expect(() => text({ subAgents: 1 } as never)).toThrow(
       "text(): 'subAgents' must be true or false",

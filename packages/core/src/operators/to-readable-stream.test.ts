@@ -40,7 +40,7 @@ describe('toReadableStream', () => {
     expect(subscribed).toHaveBeenCalledTimes(1);
   });
 
-  it('I16: pauses the source at the high-water mark, and lets it go on at half of it', async () => {
+  it('I16: pauses the source at the high-water mark, and lets it continue at half of it', async () => {
     const pulled: number[] = [];
     let level: Demand | undefined;
     const stream = toReadableStream(
@@ -89,7 +89,7 @@ describe('toReadableStream', () => {
     expect(asked).toBeLessThan(70);
   });
 
-  it('I5: cancelling unsubscribes at once, also while a read waits, and opens the demand', async () => {
+  it('I5: cancelling unsubscribes immediately, also while a read waits, and opens the demand', async () => {
     let left = 0;
     let level: Demand | undefined;
     const source$ = concat(range(0, 100), NEVER).pipe(tap({ unsubscribe: () => (left += 1) }));
@@ -123,7 +123,7 @@ describe('toReadableStream', () => {
     await expect(readAll(stream)).resolves.toEqual([]);
   });
 
-  it('errors with the error of the source, behind what waits', async () => {
+  it('errors with the error of the source, after what waits', async () => {
     const broken = new Error('broken');
     const stream = toReadableStream(() =>
       concat(
@@ -146,7 +146,7 @@ describe('toReadableStream', () => {
     await expect(readAll(throwing)).rejects.toBe(broken);
   });
 
-  it('tells of a teardown that throws to who cancels, and opens the demand all the same', async () => {
+  it('reports a teardown that throws to the canceller, and opens the demand all the same', async () => {
     let level: Demand | undefined;
     const stream = toReadableStream((demand) => {
       level = demand;
@@ -169,7 +169,7 @@ describe('toReadableStream', () => {
     expect(await new Response(body).text()).toBe(words.join(''));
   });
 
-  it('shows every reader what was emitted, whatever the mark', async () => {
+  it('shows every reader what was emitted, for any mark', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat()), fc.integer({ min: 1, max: 9 }), async (values, mark) => {
         const stream = toReadableStream((demand) => fromPull(() => stepping(values), demand), {
@@ -181,7 +181,7 @@ describe('toReadableStream', () => {
     );
   });
 
-  it('refuses a mark that is none', () => {
+  it('refuses an invalid mark', () => {
     expect(() => toReadableStream(() => of(1), { highWaterMark: 0 })).toThrow(
       "toReadableStream(): 'highWaterMark' must be a number of at least 1, not 0.",
     );

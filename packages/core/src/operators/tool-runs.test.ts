@@ -5,7 +5,7 @@ import { marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { toolRuns } from './event-operators.js';
 
 describe('toolRuns', () => {
-  it('tells each run as the reply does: those that work, fail, are refused and unknown', async () => {
+  it('reports each run as the reply does: those that work, fail, are refused and unknown', async () => {
     const say = tool({ name: 'say', description: 'Says.', run: () => 'said' });
     const fail = tool({
       name: 'fail',

@@ -48,7 +48,7 @@ describe('usage$', () => {
     });
   });
 
-  it('emits only what has grown, from zero for each subscription, over calls at once', () => {
+  it('emits only what has grown, from zero for each subscription, over concurrent calls', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const event$ = hot('--d-a-b-z--|', {
         d: delta('d'),
@@ -66,7 +66,7 @@ describe('usage$', () => {
     });
   });
 
-  it('X18: forgets a call that is over: another one of the same id counts anew', () => {
+  it('X18: forgets a call that is over: another one of the same id counts again', () => {
     marbles(({ cold, scheduler, flush }) => {
       const whole = [text('Whole.'), costs(5)];
       const cut = cold('-u-t---(f|)', { u: costs(5), t: text('Half'), f: finish() });

@@ -84,7 +84,7 @@ describe('the result of a tool', () => {
     expect(await outputs([define('f', run)], ['f'])).toEqual([expected]);
   });
 
-  it('T1: every emission is an actingChunk at once', () => {
+  it('T1: every emission is an actingChunk immediately', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const counting = define('tool', () => concat(of('a'), of('b').pipe(delay(3, scheduler))));
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [counting] });
@@ -391,11 +391,11 @@ describe('a batch of tools', () => {
       expectObservable(mark$).toBe(expected);
     });
 
-  it('T3: runs at once, each result an event when it is ready', () => {
+  it('T3: run at the same time, each result an event when it is ready', () => {
     timeline([after('a', 12), after('b', 6)], '(ab)--B-----(A|)');
   });
 
-  it('T3: at most five at once', () => {
+  it('T3: no more than five at the same time', () => {
     timeline(
       'abcdef'.split('').map((name) => after(name, 20)),
       '(abcde) 13ms (AfBCDE) 12ms (F|)',
@@ -413,7 +413,7 @@ describe('a batch of tools', () => {
     );
   });
 
-  it('T3: results stand in call order, whoever is ready first', () => {
+  it('T3: results stand in call order, for any order of their ends', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const model = scriptedModel([toolCall('a'), toolCall('b')], () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),

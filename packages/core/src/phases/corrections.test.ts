@@ -28,7 +28,7 @@ const thought = (words: string): readonly ModelChunk[] => [
 const temperatures = (requests: readonly ModelRequest[]): readonly unknown[] =>
   requests.map(({ temperature }) => temperature);
 
-describe('a text in which no action can be read', () => {
+describe('text without a readable action', () => {
   it('P4: the model waits 0.8 s times the texts in a row before it is asked again', () => {
     marbles(({ expectObservable, scheduler }) => {
       const model = scriptedModel(unread, unread, [toolCall('clock')], unread, [text('noon')]);
@@ -50,7 +50,7 @@ describe('a text in which no action can be read', () => {
     });
   });
 
-  it('P4: where the feedback says what was written, the message is not shown with it', async () => {
+  it('P4: if the feedback quotes what was written, the message is not shown with it', async () => {
     const model = scriptedModel(unread, [text('noon')]);
     await createAgent({ model }).call('?', atOnce);
     expect(model.requests[1]?.messages.map(textOf)).toEqual([
@@ -74,7 +74,7 @@ describe('a text in which no action can be read', () => {
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 2 });
   });
 
-  it('P5: the temperature rises with each text, up to its limit, and is back behind one that can be read', async () => {
+  it('P5: the temperature rises with each text, up to its limit, and is back after one that can be read', async () => {
     const model = scriptedModel(unread, unread, unread, [toolCall('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock] }).call('?', {
       limits: { ...atOnce.limits, maxParseRetries: 3, temperatureRamp: { step: 0.25, max: 1 } },
@@ -83,7 +83,7 @@ describe('a text in which no action can be read', () => {
     expect(temperatures(model.requests)).toEqual([0.5, 0.75, 1, 1, 0.5]);
   });
 
-  it('P5: a ramp is off by default, has 0.2 and 1.5 as its own, and counts from 1 where no temperature is given', async () => {
+  it('P5: a ramp is off by default, has 0.2 and 1.5 as its defaults, and counts from 1 if no temperature is given', async () => {
     const off = scriptedModel(unread, [text('noon')]);
     await createAgent({ model: off }).call('?', atOnce);
     expect(temperatures(off.requests)).toEqual([undefined, undefined]);
@@ -103,7 +103,7 @@ describe('a text in which no action can be read', () => {
     expect(temperatures(model.requests)).toEqual([1.8, 1.8]);
   });
 
-  it('P5: an option of the ramp that is none is refused', async () => {
+  it('P5: an invalid option of the ramp is refused', async () => {
     const ramp = { limits: { temperatureRamp: { stp: 1 } } } as never;
     await expect(createAgent({ model: scriptedModel() }).call('?', ramp)).rejects.toThrow(
       "has no option 'stp'",
@@ -135,7 +135,7 @@ describe('a message that only thinks', () => {
     expect(stored.map(textOf)).toEqual(['?', 'noon']);
   });
 
-  it('P7, I7: thinking goes on as long as there are iterations', async () => {
+  it('P7, I7: thinking continues as long as there are iterations', async () => {
     const model = scriptedModel(thought('a'), thought('b'), thought('c'), [text('Closed.')]);
     const reply = await createAgent({ model }).call('?', { limits: { maxIterations: 3 } });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 3 });

@@ -146,7 +146,7 @@ describe('I20: what runs is what every decider saw', () => {
     expect(ofType(events, 'postActing')).toHaveLength(1);
   });
 
-  it('asks again those that saw another input, and nobody about an edit of their own', async () => {
+  it('asks again those that saw another input, and never about an edit of their own', async () => {
     const w = watched();
     const asked: [string, number, number][] = [];
     const noted =
@@ -228,7 +228,7 @@ describe('I20: what runs is what every decider saw', () => {
     expect(w.ran).toEqual([]);
   });
 
-  it('records the decisions in the one intent, and asks nobody after it', async () => {
+  it('records the decisions in the one intent, and asks none of them after it', async () => {
     const w = watched();
     const driver = inProcessCalls();
     const kept = journal(createCallStore(driver));

@@ -68,7 +68,7 @@ describe('a draft', () => {
     ]);
   });
 
-  it('R4: tells tool uses without index and id apart by their names', () => {
+  it('R4: distinguishes tool calls without index and id by their names', () => {
     const tools = toolsIn(
       { type: 'toolCall', name: 'f', json: '{"x":' },
       { type: 'toolCall', json: '1}' },
@@ -242,7 +242,7 @@ describe('a draft', () => {
     });
   });
 
-  it('I9: messages within an answer are separated as they are shown, whatever the chunks', () => {
+  it('I9: messages within an answer are separated as they are shown, for any chunks', () => {
     const pieces = fc.array<ModelChunk | 'resume'>(
       fc.oneof(
         fc.constantFrom('', 'a', 'b\n', 'c\n\n', '\n').map(text),

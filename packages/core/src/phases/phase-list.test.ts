@@ -66,7 +66,7 @@ describe('phases', () => {
     expect(stored).toEqual(['user', 'assistant', 'tool', 'assistant']);
   });
 
-  it('L6: the lists are made anew: before, behind, instead, without', () => {
+  it('L6: the lists are made again: before, after, instead, without', () => {
     const places = (phases: readonly PhaseFactory[]) => phases.map(({ name }) => name);
     const edited = (...edits: readonly PhaseEdit[]) => places(turnThrough(edits, nativePhases));
     expect(places(nativePhases)).toEqual([
@@ -111,7 +111,7 @@ describe('phases', () => {
     expect(textOf(await agent.call('?'))).toBe('Enough.');
   });
 
-  it('L6: an ended run passes one of your own untouched, also where it is a bare operator', async () => {
+  it('L6: an ended run passes one of your own untouched, also if it is a bare operator', async () => {
     const seen: string[] = [];
     const bare: PhaseFactory = () => (run$) =>
       run$.pipe(map((run: Run) => (seen.push(run.status), run)));

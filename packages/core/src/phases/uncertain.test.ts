@@ -28,7 +28,7 @@ const agentOf = (driver: CallStoreDriver, tools: readonly Tool[]) =>
 
 const send = tool({ name: 'send', description: 'Sends.', run: () => 'Sent.' });
 
-describe('a tool use of which nobody knows how it has ended', () => {
+describe('a tool call with an unknown end', () => {
   it('S6: is not said to be not run where its tool has been taken away', async () => {
     const begun = (driver: CallStoreDriver) => agentOf(driver, [send]).call$('?', { callId: 'c' });
     const store = await leftAt('1/0/intent', begun);
@@ -45,7 +45,7 @@ describe('a tool use of which nobody knows how it has ended', () => {
   it.each([
     ['with', [journal(createCallStore(inProcessCalls()))]],
     ['without', []],
-  ])('S6: is none that a layer has decided on, %s a journal', async (_, use) => {
+  ])('S6: does not exist if a layer has decided, %s a journal', async (_, use) => {
     const deciding: Layer = {
       name: 'deciding',
       step:

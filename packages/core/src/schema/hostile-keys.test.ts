@@ -8,7 +8,7 @@ const drafts = [
 
 describe.each(drafts)('X15: keys that every object inherits, in %s', ($schema) => {
   it.each(['constructor', 'toString', 'valueOf', 'hasOwnProperty'])(
-    '%s may be left out where it is optional, and is missing where it is required',
+    '%s may be left out if it is optional, and is missing if it is required',
     (name) => {
       const properties = { [name]: { type: 'string' } };
       const optional = { $schema, type: 'object', properties };
@@ -24,7 +24,7 @@ describe.each(drafts)('X15: keys that every object inherits, in %s', ($schema) =
   );
 
   it.each(['dependentRequired', 'dependencies'])(
-    '%s asks for nothing where they are not',
+    '%s asks for nothing if they are not',
     (keyword) => {
       const schema = { $schema, type: 'object', [keyword]: { toString: ['a'] } };
       expect(verdictOn(schema, {}).problems).toEqual([]);

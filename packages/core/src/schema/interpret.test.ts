@@ -80,8 +80,8 @@ const inAnyOrder = (validation: Validation): Validation => {
 
 const isIn = (value: unknown, text: string): boolean => JSON.stringify(value).includes(text);
 
-describe('X20: where no code can be compiled', () => {
-  it('an input is valid where it is valid elsewhere, and otherwise has the same problems', async () => {
+describe('X20: if no code can be compiled', () => {
+  it('an input is valid if it is valid elsewhere, and otherwise has the same problems', async () => {
     const schemas = fc.record({
       $schema: fc.constantFrom(...drafts),
       type: fc.constant('object'),

@@ -21,7 +21,7 @@ describe('T5: numbers that JSON can write, but nothing can hold', () => {
     ['{"any":1e999}', 'any'],
     ['{"any":{"deep":[0,1e999]}}', 'any.deep.1'],
     ['{"list":[1,1e999]}', 'list.1'],
-  ])('%s is a problem, told once', (json, path) => {
+  ])('%s is a problem, reported once', (json, path) => {
     const problems = [`${path}: must be a number that is not too large`];
     expect(verdictOn(schema, parsed(json)).problems).toEqual(problems);
     expect(verdictOn(schema, parsed(json), { coerceInput: true }).problems).toEqual(problems);
@@ -34,11 +34,11 @@ describe('T5: numbers that JSON can write, but nothing can hold', () => {
     ]);
   });
 
-  it('are not told of where their key is left out', () => {
+  it('are not reported if their key is left out', () => {
     expect(verdictOn(schema, parsed('{"number":1,"more":1e999}')).value).toEqual({ number: 1 });
   });
 
-  it('I13: are no number where the program gives them, and that is all the model is told', () => {
+  it('I13: are no number if the program gives them, and the model reads only that', () => {
     const hidden = { number: Infinity };
     expect(verdictOn(schema, {}, { hidden }).problems).toEqual([
       'number: the value that the program sets is not valid',
@@ -55,7 +55,7 @@ describe('T5: coerceInput', () => {
     ['9007199254740992'],
     ['-9007199254740992'],
     ['1e21'],
-  ])('leaves %j a text, which is no number', (text) => {
+  ])('leaves the text %j, which is no number', (text) => {
     const options = { coerceInput: true };
     expect(verdictOn(schema, { integer: text }, options).problems).toEqual([
       `integer: must be integer (received "${text}")`,

@@ -4,7 +4,7 @@ import { verdictOn } from './validate.test-support.js';
 
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
 
-describe('T5: what the model is told of a problem', () => {
+describe('T5: what the model reads of a problem', () => {
   const names = Array.from({ length: 5_000 }, (_, n) => `name-${n}`);
   const key = 'k'.repeat(50_000);
   const list = { type: 'array', items: { type: 'string' } };
@@ -40,7 +40,7 @@ describe('T5: what the model is told of a problem', () => {
     ]);
   });
 
-  it('are twenty of them at most, and how many more there are', () => {
+  it('are no more than twenty, and the number of the others', () => {
     const schema = object({ list });
     const some = (count: number) => ({ list: Array.from({ length: count }, () => 1) });
     expect(verdictOn(schema, some(20)).problems).toHaveLength(20);

@@ -35,7 +35,7 @@ const outputOf = async (
 describe('T5: pruneInput', () => {
   const input = { city: 'Oslo', mood: 1, stops: [{ name: 'a' }, { name: 'b', mood: 2 }] };
 
-  it('leaves unknown keys out, where nothing is said', async () => {
+  it('leaves unknown keys out by default', async () => {
     expect(await outputOf({}, input)).toBe('{"city":"Oslo","stops":[{"name":"a"},{"name":"b"}]}');
   });
 
@@ -76,7 +76,7 @@ describe('X13: what a schema may say', () => {
 });
 
 describe('T5: coerceInput', () => {
-  it('reads a text as a number where the schema says number; nothing else does', async () => {
+  it('reads a string as a number if the schema has a number; nothing else does', async () => {
     expect(await outputOf({ coerceInput: true }, { days: '5' })).toBe('{"days":5}');
     expect(await outputOf({ coerceInput: true }, { days: 'five' })).toContain('must be integer');
     for (const days of [true, '', ' ', '0x5', []]) {
@@ -97,7 +97,7 @@ describe('T5: coerceInput', () => {
     expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([{ input: { days: '5' } }]);
   });
 
-  it('is an option of a JSON Schema alone: another schema says itself how it reads', () => {
+  it('is an option of a JSON Schema alone: another schema decides itself how it reads', () => {
     const definition = { name: 'a', description: 'a', input: z.object({}), run: () => 1 };
     const misplaced: typeof definition = Object.assign({ coerceInput: true }, definition);
     expect(() => tool(misplaced)).toThrow(/tool\(\) has no option 'coerceInput'/);
@@ -135,7 +135,7 @@ describe('X13: a schema whose branches refer to the whole', () => {
     Array.from({ length: levels }).reduce<object>((child) => ({ kind: 'x', child }), leaf);
   const verdict = (input: unknown) => firstValueFrom(validatorFor(schema).validation$(input));
 
-  it('is given up where it would take too long', async () => {
+  it('is given up if it would take too long', async () => {
     expect(await verdict({ tree: tree(90, {}) })).toEqual({
       valid: false,
       problems: ['the input: is too complex to check'],
@@ -220,7 +220,7 @@ describe('X13: patterns of a schema', () => {
     expect(asked).toEqual(['^(a+)+$ good', '^(a+)+$ bad']);
   });
 
-  it('are told apart, also by an engine that says nothing of itself', async () => {
+  it('are distinguished, also by an engine that does not describe itself', async () => {
     const patterns: PatternEngine = (pattern) => {
       if (pattern === '^x') throw new Error('not this one');
       return { test: (name) => new RegExp(pattern, 'u').test(name) };
@@ -267,7 +267,7 @@ describe('T1: a schema that cannot be said as JSON Schema', () => {
     ['z.date()', z.object({ when: z.date() })],
     ['z.custom()', z.object({ when: z.custom<Date>() })],
     ['z.bigint()', z.object({ when: z.bigint() })],
-  ])('%s is a misuse, told with whose it is and what to do', (_what, input) => {
+  ])('%s is a misuse, reported with the owner and the fix', (_what, input) => {
     const make = () => tool({ name: 'book', description: 'Books.', input, run: () => 1 });
     const agent = () => createAgent({ model: scriptedModel(), use: [output(input)] });
     expect(make).toThrow(
@@ -294,7 +294,7 @@ describe('T5: what is required, but not named among the properties', () => {
     ]);
   });
 
-  it('is not left out where it is required beside another key', () => {
+  it('is not left out if it is required beside another key', () => {
     const pair = { type: 'object', properties: { a: {} }, dependentRequired: { a: ['b'] } };
     expect(verdictOn(pair, { a: 1, b: 2, c: 3 }).value).toEqual({ a: 1, b: 2 });
   });
@@ -304,7 +304,7 @@ describe('I13: the input of a valid verdict', () => {
   const polluted: unknown = JSON.parse('{"n":"5","__proto__":{"polluted":1},"user":"model"}');
   const hidden = { user: 'ada' };
 
-  it('is what a Standard Schema was given, not what it made of it', () => {
+  it('is the input of a Standard Schema, not its output', () => {
     const schema = z.object({ n: z.string().transform(Number), user: z.string() });
     const verdict = verdictOn(schema, polluted, { hidden });
     expect(verdict.value).toEqual({ n: 5, user: 'ada' });
@@ -320,7 +320,7 @@ describe('I13: the input of a valid verdict', () => {
     expect(verdict.input).toBe(verdict.value);
   });
 
-  it('is there after a Promise, too, and not where the verdict is that it is not valid', async () => {
+  it('is there after a Promise, too, and not if the verdict is that it is not valid', async () => {
     const schema = z.object({ n: z.string().refine((n) => Promise.resolve(n !== '')) });
     const check = (input: unknown) => firstValueFrom(validatorFor(schema).validation$(input));
     expect(await check({ n: '5' })).toEqual({ valid: true, value: { n: '5' }, input: { n: '5' } });

@@ -40,11 +40,11 @@ describe.each(drafts)('X13: uniqueItems, in %s', ($schema) => {
     ['one', '[{"a":1}]'],
     ['none', '[]'],
     ['keys that every object inherits', '[{"valueOf":1},{"toString":1},{"constructor":1},{}]'],
-  ])('tells %s apart', (_what, list) => {
+  ])('separates %s', (_what, list) => {
     expect(problemsOf(JSON.parse(list) as unknown[])).toEqual([]);
   });
 
-  it('tells of the last pair, also where all are texts, and of nothing where it is false', () => {
+  it('reports the last pair, also if all are texts, and nothing if it is false', () => {
     const list = ['a', 'b', 'a', 'c', 'b'];
     expect(problemsOf(list, { type: 'string' })).toEqual([
       expect.stringContaining('(items ## 1 and 4 are identical)'),
@@ -73,7 +73,7 @@ describe.each(drafts)('X13: uniqueItems, in %s', ($schema) => {
     expect(reads).toBe(1_000);
   });
 
-  it('takes what JSON cannot hold for the same only where it is', () => {
+  it('treats what JSON cannot hold as equal only if it is', () => {
     const cycle: unknown[] = [];
     cycle.push(cycle);
     const schema = {

@@ -141,7 +141,7 @@ describe('an interceptor', () => {
     expect(stored.filter((message) => textOf(message) === 'done')).toEqual([]);
   });
 
-  it('I11: an edit at postCall reaches the reply and memory, where it is stored once', async () => {
+  it('I11: an edit at postCall reaches the reply and memory, if it is stored once', async () => {
     const { memory, session } = agentWith(
       on(
         'postCall',
@@ -253,7 +253,7 @@ describe('an interceptor', () => {
     });
   });
 
-  it('H2: onCall builds its state for each call anew', async () => {
+  it('H2: onCall builds its state for each call again', async () => {
     const counts: number[] = [];
     const counter = onCall('preReasoning', () => {
       let count = 0;
@@ -286,7 +286,7 @@ describe('an interceptor', () => {
     expect(seen).toEqual([1, 1]);
   });
 
-  it('H3: goes by priority, and by registration where that is the same', async () => {
+  it('H3: goes by priority, and by registration if that is the same', async () => {
     const order: string[] = [];
     const mark = (name: string, priority?: number) =>
       on(
@@ -330,7 +330,7 @@ describe('an interceptor', () => {
     expect(messages.map((message) => Object.isFrozen(message))).toEqual([true, true]);
   });
 
-  it('T18: sees the whole result of a tool, which is cut behind it', async () => {
+  it('T18: sees the whole result of a tool, which is cut after it', async () => {
     const lengths: number[] = [];
     const model = scriptedModel([toolCall('echo', { say: 'x'.repeat(50) })], [text('done')]);
     const watch = on(

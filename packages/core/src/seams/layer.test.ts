@@ -48,7 +48,7 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
 const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
-  it('S1: a call that no layer may interrupt says so to one that does', async () => {
+  it('S1: a call that no layer may interrupt reports it to one that tries', async () => {
     const stopping = layer('stopping', {
       call:
         ({ interruption }) =>
@@ -208,7 +208,7 @@ describe('layers', () => {
     expect(seen).toEqual(['audit agent/below', 'audit agent', 'own agent', 'call agent']);
   });
 
-  it('Y4: reach sub-agents where they are inherited', async () => {
+  it('Y4: reach sub-agents if they are inherited', async () => {
     const notes: string[] = [];
     const child = createAgent({ name: 'child', model: scriptedModel([text('Below.')]) });
     const ask = tool({
@@ -327,7 +327,7 @@ describe('layers', () => {
     expect(notes.slice(-3)).toEqual([last, 'inner closes', 'outer closes']);
   });
 
-  it('Y4, I10: no layer begins a call that cannot be opened, and whoever listens hears why', async () => {
+  it('Y4, I10: no layer begins a call that cannot be opened, and each listener gets the reason', async () => {
     const begun: string[] = [];
     const heard: string[] = [];
     const agent = createAgent({

@@ -15,7 +15,7 @@ describe('watch', () => {
     expect(seen).toEqual(events.map((event) => [event, 'c']));
   });
 
-  it('I17: what a handler throws is an event, and harms nobody', async () => {
+  it('I17: what a handler throws is an event, and harms no other', async () => {
     const agent = createAgent({
       model: scriptedModel([text('Hi.')]),
       use: [
@@ -72,7 +72,7 @@ describe('watch', () => {
     expect(new Set(seen)).toEqual(new Set(['agent']));
   });
 
-  it('is refused where it is no function', () => {
+  it('is refused if it is not a function', () => {
     expect(() => watch('log' as never)).toThrow(/watch\(\) takes a function/);
     expect(() => createAgent({ model: scriptedModel(), use: [{} as never] })).toThrow(
       /interceptors, such as on\(type, operator\)/,

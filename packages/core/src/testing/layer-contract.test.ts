@@ -251,7 +251,7 @@ describe('the contract of layers', () => {
     },
   );
 
-  it('Y7: reports a call that fails, whatever it checks', async () => {
+  it('Y7: reports a call that fails, for every check', async () => {
     const failing = aroundCalls(() => () => () => {
       throw new Error('No user.');
     });

@@ -111,7 +111,7 @@ describe('a scripted model', () => {
     expect(() => scriptedModel().verify()).not.toThrow();
   });
 
-  it('ends a list of chunks with a finish, where it has none', async () => {
+  it('ends a list of chunks with a finish, if it has none', async () => {
     const answer = (chunks: ScriptedAnswer) =>
       lastValueFrom(scriptedModel(chunks).stream$({ messages: [] }, lentContext()).pipe(toArray()));
     expect(await answer([text('a')])).toEqual([text('a'), finish()]);
@@ -134,7 +134,7 @@ describe('marbles', () => {
     });
   });
 
-  it('fail where they differ', () => {
+  it('fail if they differ', () => {
     expect(() =>
       marbles(({ cold, expectObservable }) => expectObservable(cold('-a|')).toBe('a|')),
     ).toThrow();

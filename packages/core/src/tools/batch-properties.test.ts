@@ -159,7 +159,7 @@ describe('over random batches of tools, policies, arguments and limits', () => {
       runs,
     );
 
-  it('I1, I2: every use has its one result, in call order, whatever its siblings did', () => {
+  it('I1, I2: every tool call has its one result, in call order, for any siblings', () => {
     check((_, { events, reply, failure, stored }) => {
       expect(failure).toBeUndefined();
       expect(reply).toBeDefined();

@@ -97,7 +97,7 @@ describe('what is decided before a batch', () => {
     expect(outputs).toEqual(['query 1', 'query 2']);
   });
 
-  it('T15: a tool that was replaced answers anew', async () => {
+  it('T15: a tool that was replaced answers again', async () => {
     const swap = tool({
       name: 'swap',
       description: 'Replaces the other tool.',
@@ -144,7 +144,7 @@ describe('what is decided before a batch', () => {
     expect(exclusive.outputs).toEqual([why('alone'), why('alone')]);
   });
 
-  it('T16: the limit is told, once a batch', async () => {
+  it('T16: the limit is reported, once a batch', async () => {
     const uses = [1, 2, 3].map((q) => toolCall('look', { q }));
     const { outputs, warnings } = await played([counting('look')], [uses], [], 1);
     const no = 'Not run: the limit of tool calls (1) is reached.';
@@ -152,7 +152,7 @@ describe('what is decided before a batch', () => {
     expect(warnings).toEqual(['The limit of tool calls (1) is reached: no more tools are run.']);
   });
 
-  it('T18, X11: arguments that could not be read stay so where an interceptor copies the event', async () => {
+  it('T18, X11: arguments that could not be read stay so if an interceptor copies the event', async () => {
     const copies = on(
       'preActing',
       map((event) => structuredClone(event)),

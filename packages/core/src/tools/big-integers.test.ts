@@ -160,7 +160,7 @@ describe('X32: an integer that JavaScript cannot hold', () => {
     );
   });
 
-  it('other JSON is what JSON.parse makes of it', () => {
+  it('other JSON is read as by JSON.parse', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const json = JSON.stringify(value);

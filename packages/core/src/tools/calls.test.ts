@@ -130,7 +130,7 @@ describe('T8: a tool with retry', () => {
     [{ tools: { slow: 3 } }, 3],
     [{ toolMs: 2 }, 5],
   ])(
-    'T8: a time of its own goes before toolMs, and what the call says by name before both: %j',
+    'T8: a time of its own takes precedence over toolMs, and what the call sets by name over both: %j',
     (timeouts, ms) => {
       marbles(({ cold, expectObservable, scheduler }) => {
         const slow = tool({
@@ -152,7 +152,7 @@ describe('T8: a tool with retry', () => {
 });
 
 describe('T9: a tool that fails', () => {
-  it('for the third time in a row is to be left alone; a success in between counts anew', async () => {
+  it('is discouraged the third time in a row; a success in between counts again', async () => {
     let count = 0;
     const odd = simple('odd', () => {
       count += 1;
@@ -179,7 +179,7 @@ describe('T9: a tool that fails', () => {
     expect(given.map((output) => /failed (\d)/.exec(output)?.[1])).toEqual(['1', '1', '2', '2']);
   });
 
-  it('is told of later each time, where toolBackoffMs is set', () => {
+  it('is reported later each time, if toolBackoffMs is set', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const agent = createAgent({
         model: model(['(cf|)', '(cf|)', '(tf|)']),
@@ -211,13 +211,13 @@ describe('T15: the very same call', () => {
     ]);
   });
 
-  it('is one whatever the order of its keys', async () => {
+  it('is one in any order of its keys', async () => {
     const turns: Uses[] = [[['look', { a: 1, b: [2] }]], [['look', { b: [2], a: 1 }]]];
     const { outputs: given } = await outputs([simple('look', () => 'same')], turns);
     expect(given.map((output) => output.includes('the same arguments'))).toEqual([false, true]);
   });
 
-  it('is none within one message, which has seen no result: dice are rolled three times', async () => {
+  it('does not count within one message, which has seen no result: dice are rolled three times', async () => {
     const roll = ['look', { sides: 6 }] as const;
     const other = ['look', { sides: 8 }] as const;
     const turns: Uses[] = [[roll, roll, roll], [roll], [other, roll], [other]];
@@ -256,7 +256,7 @@ describe('T15: the very same call', () => {
     expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(4);
   });
 
-  it('is run again where it had failed, or where nothing is said', async () => {
+  it('is run again if it had failed, or by default', async () => {
     const run = jest.fn(fails);
     const turns: Uses[] = [[['look', { n: 1 }]], [['look', { n: 1 }]]];
     await outputs([simple('look', run, { dedupe: true })], turns);

@@ -84,7 +84,7 @@ describe('what the program sets for a tool', () => {
         it.issues.push({ code: 'custom', input: it.value, message });
       }),
     ],
-  ])('I12: is not told by what %s says of the whole', async (_, input) => {
+  ])('I12: is not in what %s reports of the whole', async (_, input) => {
     const whole = tool({ name: 't', description: 'Takes both.', input, run: () => 'ran' });
     const { session } = run1(preset(whole, { key: 'SECRET' }));
     const reply = await session.call('?');
@@ -95,7 +95,7 @@ describe('what the program sets for a tool', () => {
 });
 
 describe('I13: what is run', () => {
-  it('was valid, whatever an approver does to what it is shown', async () => {
+  it('was valid, no matter what an approver does to its copy', async () => {
     const spoils: Approver = ({ input }) => {
       Object.assign(input as object, { a: 'not a number' });
       return true;
@@ -104,7 +104,7 @@ describe('I13: what is run', () => {
     expect((await session.call('?')).toolCalls[0]?.output).toBe('{"a":1}');
   });
 
-  it('is the same for each attempt, whatever the one before has done to it', async () => {
+  it('is the same for each attempt, no matter what the one before has done to it', async () => {
     const seen: string[] = [];
     const spoils = numbers({ retry: { attempts: 3, backoffMs: 0 } }, (input) => {
       seen.push(JSON.stringify(input));
@@ -162,7 +162,7 @@ describe('the time of a tool', () => {
     });
   });
 
-  it('T8: ends without an abort where the tool has ended by itself', async () => {
+  it('T8: ends without an abort if the tool has ended by itself', async () => {
     let kept: AbortSignal | undefined;
     const keeps = tool({
       name: 't',
@@ -265,7 +265,7 @@ describe('limits and notes', () => {
     expect(reply).toMatchObject({ reason: 'toolFinal', content: [{ text: 'A'.repeat(30) }] });
   });
 
-  it('T15: see the very same call also where an interceptor edits it each time', async () => {
+  it('T15: see the very same call also if an interceptor edits it each time', async () => {
     let runs = 0;
     const counts = numbers({ dedupe: true }, () => `run ${(runs += 1)}`);
     const model = scriptedModel(...[1, 2, 3, 4].map(() => [toolCall('t', { a: 1 })]), [
@@ -349,7 +349,7 @@ describe('T10: the tools of a session', () => {
   const group = toolGroup({ name: 'g', description: 'A group.', tools: [numbers()] });
   const one = () => scriptedModel([text('done')], [text('done')], [text('done')]);
 
-  it('are its own, whatever objects a memory is made of', () => {
+  it('are its own, for any objects of a memory', () => {
     const fresh = createAgent({
       model: one(),
       tools: [group],
@@ -386,7 +386,7 @@ describe('T10: the tools of a session', () => {
     });
   });
 
-  it('L2: begin anew for each subscription to a call without a session', async () => {
+  it('L2: begin again for each subscription to a call without a session', async () => {
     const model = scriptedModel(
       [toolCall('manage_tools', { activate: ['g'] })],
       [text('done')],

@@ -161,15 +161,12 @@ describe('hostile arguments', () => {
     ],
     ['10 MB that are no JSON', `{"city":"${'x'.repeat(10_000_000)}`, /not a JSON object/],
     ['what breaks off', '{"city":"a', /not a JSON object/],
-  ])(
-    'X11: %s: the tool does not run, and the model is told in few words',
-    async (_, json, told) => {
-      const { seen, output } = await use(json);
-      expect(seen).toEqual([]);
-      expect(output).toMatch(told);
-      expect(output.length).toBeLessThan(2_000);
-    },
-  );
+  ])('X11: %s: the tool does not run, and the model reads in few words', async (_, json, told) => {
+    const { seen, output } = await use(json);
+    expect(seen).toEqual([]);
+    expect(output).toMatch(told);
+    expect(output.length).toBeLessThan(2_000);
+  });
 
   it.each(['__proto__', 'toString', 'constructor', 'hasOwnProperty', '', ' ', '../../x', '\0'])(
     'I3: the name %j: no tool of that name',

@@ -31,7 +31,7 @@ const toolsIn = ({ requests }: ReturnType<typeof scriptedModel>) =>
   requests.map(({ tools = [] }) => tools.map(({ name }) => name).join());
 
 describe('T10: groups of tools', () => {
-  it('are shown when they are active; the model may say so by a tool', async () => {
+  it('are shown when they are active; the model may activate them by a tool', async () => {
     const model = scriptedModel(
       [toolCall('manage_tools', { activate: ['web'] })],
       [toolCall('search')],
@@ -153,7 +153,7 @@ describe('T10: the toolkit of a session', () => {
     expect(toolCalls.map(({ output }) => output)).toEqual(['a ran', 'b ran']);
   });
 
-  it('I14: adds no second tool of a name, also where the first one is in a group that rests', () => {
+  it('I14: adds no second tool of a name, also if the first one is in a group that rests', () => {
     const { toolkit } = sessions(agent()).open('s');
     for (const name of ['a', 'search', 'manage_tools']) {
       expect(() => toolkit.add(named('fresh'), named(name))).toThrow(
@@ -168,7 +168,7 @@ describe('T10: the toolkit of a session', () => {
     expect(toolkit.names).toEqual(['a', 'manage_tools']);
   });
 
-  it('I14: replaces a tool where that is said', async () => {
+  it('I14: replaces a tool if that is allowed', async () => {
     const model = scriptedModel([toolCall('a'), toolCall('search')], [text('done')]);
     const session = sessions(createAgent({ model, tools: [named('a'), web] })).open('s');
     session.toolkit.replace(named('a', 'another'), named('search', 'another search'));

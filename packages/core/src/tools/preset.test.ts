@@ -56,14 +56,14 @@ describe('T2: parameters that are set', () => {
     expect(shown).toMatchObject({ properties: { unit: {} }, required: ['city'] });
   });
 
-  it('I12: may come from the context, whatever the model says', async () => {
+  it('I12: may come from the context, for any input of the model', async () => {
     const own = preset(weather, { unit: 'C', user });
     const { output, shown } = await use(own, { city: 'Oslo', user: 'root' });
     expect(output).toBe('{"city":"Oslo","unit":"C","user":"ada"}');
     expect(JSON.stringify(shown)).not.toContain('user');
   });
 
-  it('I13: are validated, and what is wrong with them is not told to the model', async () => {
+  it('I13: are validated, and their problems are not reported to the model', async () => {
     const own = preset(weather, { unit: 'C', user });
     const { output } = await use(own, { city: 5 }, [user.of('s3')]);
     expect(output).toBe(
@@ -71,7 +71,7 @@ describe('T2: parameters that are set', () => {
     );
   });
 
-  it('of an outer preset go before those of an inner one', async () => {
+  it('of an outer preset take precedence over those of an inner one', async () => {
     const twice = preset(preset(weather, { unit: 'C' }, { overridable: true }), { unit: 'F' });
     expect((await use(twice, { city: 'Oslo' })).output).toContain('"unit":"F"');
   });
@@ -205,7 +205,7 @@ describe.each(speaking)('I12: a preset that the schema speaks of: %s', (_what, m
     expect(JSON.parse(await outputOf(own))).toEqual({ city: 'Oslo', tenant: 'acme' });
   });
 
-  it('need not be given, but may be, where the model may say otherwise', async () => {
+  it('need not be given, but may be, if the model may override', async () => {
     const own = preset(lookup, { tenant: 'acme' }, { overridable: true });
     expect(own.inputSchema).toMatchObject({ properties: { tenant: {} } });
     expect(await fits(own.inputSchema, { city: 'Oslo' })).toBe('fits');
@@ -357,7 +357,7 @@ describe('T2: the context of a call', () => {
     ).rejects.toMatchObject({ code: 'config' });
   });
 
-  it('T2: takes data for data, also where it looks like a key', async () => {
+  it('T2: takes data for data, also if it looks like a key', async () => {
     const range = { name: 'range', from: 1, of: 2 };
     const says = tool({
       name: 'asks',

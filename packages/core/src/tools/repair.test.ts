@@ -41,7 +41,7 @@ describe('X11: arguments that are not JSON', () => {
     ['quotes in a text that are not escaped', `{"q": "say "hi" now"}`, { q: 'say "hi" now' }],
     ['quotes within quotes', `{'say': 'it is "cold"'}`, { say: 'it is "cold"' }],
     ['escapes', String.raw`{'a': 'tab\tand \u00e9'}`, { a: 'tab\tand é' }],
-  ])('are repaired where they have %s', (_, broken, meant) => {
+  ])('are repaired if they have %s', (_, broken, meant) => {
     expect(repaired(broken)).toEqual(meant);
   });
 
@@ -156,7 +156,7 @@ describe('X11: arguments that are not JSON', () => {
     );
   });
 
-  it('are told of by an event with what was before and after, and are validated', async () => {
+  it('are reported by an event with what was before and after, and are validated', async () => {
     const model = scriptedModel(
       [
         { type: 'toolCall', name: 'lookup', json: `{'city': 'Oslo'}` },
@@ -178,7 +178,7 @@ describe('X11: arguments that are not JSON', () => {
     ]);
   });
 
-  it('that cannot be repaired are told to the model, and run nothing', async () => {
+  it('that cannot be repaired are reported to the model, and run nothing', async () => {
     const model = scriptedModel(
       [{ type: 'toolCall', name: 'lookup', json: `{"city": "Os` }],
       [text('done')],

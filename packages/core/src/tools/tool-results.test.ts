@@ -232,7 +232,7 @@ describe('T5: the JSON Schema of results', () => {
     expect(schemaOf(written)).toBe(written.jsonSchema);
   });
 
-  it('is absent if there is none, or JSON cannot express it', () => {
+  it('is absent if there is no such thing, or JSON cannot express it', () => {
     expect(tool({ ...named, run: () => 1 })).not.toHaveProperty('outputSchema');
     expect(schemaOf(z.object({ at: z.date() }))).toBeUndefined();
   });

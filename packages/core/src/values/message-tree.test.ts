@@ -10,7 +10,7 @@ const step = fc.record({
 });
 
 describe('S4: lists of entries that grow', () => {
-  it('know what was added to a former list, and that another list is none', () => {
+  it('know what was added to a former list, and that another list is unrelated', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
         let made = 0;

@@ -32,7 +32,7 @@ const reads = (lists: readonly (readonly Message[])[], work: (lists: never[]) =>
 };
 
 describe('tool calls and their results', () => {
-  it('I1: each call gets one result: the first of its id, or that there is none', () => {
+  it('I1: each call gets one result: the first of its id, or that there is not one', () => {
     const fixed = paired([
       result('lost'),
       calling('a'),

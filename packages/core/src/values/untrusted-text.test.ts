@@ -177,7 +177,7 @@ describe('X39: untrustedText', () => {
     ['controls', 'a\0b\u001b[31mc\u0007', 'ab[31mc'],
     ['lone surrogates', 'a\ud800b\udc00', 'ab'],
     ['annotations', '\ufff9a\ufffab\ufffb', 'ab'],
-  ])('X39: removes what nobody sees: %s', (_, text, shown) => {
+  ])('X39: removes invisible characters: %s', (_, text, shown) => {
     expect(untrustedText(text)).toBe(shown);
   });
 
@@ -202,7 +202,7 @@ describe('X39: untrustedText', () => {
     fc.string({ unit: 'binary', maxLength: 4 }),
   );
 
-  it('X39: is idempotent, and leaves no token and no label, whatever the text', () => {
+  it('X39: is idempotent, and leaves no token and no label, for any text', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
         const clean = untrustedText(pieces.join(''));

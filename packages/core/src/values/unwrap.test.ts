@@ -47,7 +47,7 @@ afterEach(() => {
 });
 
 describe('X1: a call in marks', () => {
-  it.each(openings)('X1: after %j is read once, in whatever pieces it comes', (opening) => {
+  it.each(openings)('X1: after %j is read once, in any pieces', (opening) => {
     for (const filling of fillings) {
       const reply = `${opening}{"a": "${filling.repeat(20_000 / filling.length)}`;
       const pieces = inFours(reply);

@@ -326,7 +326,7 @@ const holdOf = (id: string): Hold => ({
 });
 
 describe('breakpoints', () => {
-  it('are set by type, and with a text', async () => {
+  it('are set by type, and with text', async () => {
     const { page, server } = await open();
     await showJourney(page, server);
     await page.getByRole('tab', { name: 'Breakpoints' }).click();

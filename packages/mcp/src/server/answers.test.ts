@@ -135,7 +135,7 @@ describe('T24: an answer of a client with the wrong shape', () => {
     ['roots', { roots: [null] }],
     ['roots', { roots: [{ uri: 5 }] }],
     ['roots', { roots: [{ uri: 'https://example.com' }] }],
-  ])('to the question for %s is told to the tool: %j', async (feature, result) => {
+  ])('passes the question for %s to the tool: %j', async (feature, result) => {
     expect(await outcomeOf(feature, (id) => [{ id, result }])).toBe('invalidResponse');
   });
 

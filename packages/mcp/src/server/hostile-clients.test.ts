@@ -382,7 +382,7 @@ describe('T21: a call', () => {
     },
   );
 
-  it('of a fetch handler is cancelled when nobody reads its response', async () => {
+  it('of a fetch handler is cancelled when its response is not read', async () => {
     const started$ = new Subject<void>();
     const cancelled$ = new Subject<void>();
     const { fetch, close } = mcpHandler([waiting(started$, cancelled$)]);

@@ -247,7 +247,7 @@ describe('embeddings', () => {
     }
   });
 
-  it('errors with contextTooLong for a text that is too long, after one request', async () => {
+  it('errors with contextTooLong for text that is too long, after one request', async () => {
     const message =
       "This model's maximum context length is 8192 tokens, however you requested 9000.";
     const { asked, errorOf } = await serving((_, response) =>

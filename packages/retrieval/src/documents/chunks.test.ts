@@ -151,7 +151,7 @@ describe('chunked', () => {
     }
   });
 
-  it('tears no pair where an overlap begins', () => {
+  it('tears no pair if an overlap begins', () => {
     const text = '🍵'.repeat(300);
     const { chunks } = chunked(doc(text), bySize({ maxLength: 101, overlap: 33 }));
     expect(chunks.length).toBeGreaterThan(5);

@@ -78,7 +78,7 @@ describe('documentsIn', () => {
     expect(pdf?.text.replaceAll('\n', ' ')).toContain('Second page. More.');
   });
 
-  it('reads other extensions as text, and splits as it is told', async () => {
+  it('reads other extensions as text, and splits as configured', async () => {
     await write({ 'a.log': 'x'.repeat(250), 'b.md': 'y' });
     const { documents } = await readAll({
       extensions: ['.log'],

@@ -7,7 +7,7 @@ const similarity = (a: readonly number[] = [], b: readonly number[] = []): numbe
   a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
 
 describe('offlineEmbedder', () => {
-  it('embeds texts by their meaning, in order, whatever is in them', async () => {
+  it('embeds texts by their meaning, in order, for any text', async () => {
     const { embed$, id } = offlineEmbedder();
     expect(id).toContain('energetic-ai');
     const texts = [

@@ -363,7 +363,7 @@ describe('readers of different versions', () => {
     ]);
   });
 
-  it('show a denial as an error that says so, or as a denial', async () => {
+  it('show a denial as an error with the reason, or as a denial', async () => {
     expect(await differing(scenario('a denial'))).toEqual([
       [
         {

@@ -74,14 +74,14 @@ describe('an approval queue', () => {
     [false, undefined],
     [true, true],
     [() => false, true],
-  ])('T12: tells a client whether it may edit: %s', async (edits, mayEdit) => {
+  ])('T12: shows a client whether it may edit: %s', async (edits, mayEdit) => {
     const desk = queueOf({ edits });
     const { subscription } = heard(desk);
     expect((await waiting(desk)).mayEdit).toBe(mayEdit);
     subscription.unsubscribe();
   });
 
-  it('T12: shows plain JSON, whatever a tool is given', async () => {
+  it('T12: shows plain JSON, for any input of a tool', async () => {
     const desk = queueOf();
     const cycle: Record<string, unknown> = { n: 1 };
     cycle['it'] = cycle;
@@ -179,7 +179,7 @@ describe('an approval queue', () => {
     expect(seen).toEqual([typeof first === 'boolean' ? { approved: first } : first, '|']);
   });
 
-  it('T12: whatever is not signed so decides nothing, and helps nobody', async () => {
+  it('T12: a token that is not signed in this way decides nothing, and reveals nothing', async () => {
     const desk = queueOf();
     const { subscription } = heard(desk);
     const { token } = await waiting(desk);
@@ -379,7 +379,7 @@ describe('an approval queue refuses', () => {
     ['an input that is no JSON', { approved: true, input: cyclic() }],
     ['a reason that is none', { approved: false, reason: {} }],
     ['a reason without end', { approved: false, reason: 'x'.repeat(1001) }],
-  ])('T12: a verdict that is none: %s', async (_, verdict) => {
+  ])('T12: an invalid verdict: %s', async (_, verdict) => {
     const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);

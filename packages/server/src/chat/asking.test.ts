@@ -399,7 +399,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(paid).toEqual([{ amount: 50 }]);
   });
 
-  it('let two clients decide at once: the same verdict counts once', async () => {
+  it('let two clients decide at the same time: the same verdict counts once', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]]);
     const client = new Client(server, false);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -446,7 +446,7 @@ describe('the approval buttons of the AI SDK', () => {
     ],
     [{ approved: true, input: { amount: 2 } }, { approved: true }, 'approved with another input'],
     [{ approved: true, input: { amount: 2 } }, { approved: false }, 'approved with another input'],
-  ])('T12: after %j, tell what counts about %j: %s', async (first, second, counts) => {
+  ])('T12: after %j, refuse %j and name the one that counts: %s', async (first, second, counts) => {
     const { server, paid } = payingServer([pays, [text('Done.')], [text('Hello.')]]);
     const client = new Client(server, false);
     await client.sendMessage({ text: 'Pay 5.' });

@@ -183,7 +183,7 @@ describe('S12: a server without a store', () => {
     expect(await shown('first')).toBe(2);
   }, 60_000);
 
-  it('keeps those that are read, those with a running call, and the last one whatever its size', async () => {
+  it('keeps those that are read, those with a running call, and the last one of any size', async () => {
     const { ask, shown, listed } = serving({ keepBytes: 200_000 });
     await ask('waits', 80);
     await ask('waits', 80, 'Please wait.');

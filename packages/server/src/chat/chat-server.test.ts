@@ -766,7 +766,7 @@ describe('a request', () => {
     expect(read.headers.get('access-control-allow-origin')).toBe(origin);
   });
 
-  it('to read a conversation that does not exist leaves nothing behind', async () => {
+  it('to read a conversation that does not exist leaves nothing', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const chat = chatOver([], { store });
     expect(await chat.history()).toEqual({ id: 'a', messages: [], head: null, branches: {} });

@@ -100,7 +100,7 @@ describe('S12: the conversations of a user', () => {
     expect(await ids('', 'bob')).toEqual([]);
   });
 
-  it('are removed with their calls, also while one runs, and may begin anew', async () => {
+  it('are removed with their calls, also while one runs, and may begin again', async () => {
     const { ask, send, json, ids, calls, sessions } = serving([
       ...answers(1),
       () => NEVER,

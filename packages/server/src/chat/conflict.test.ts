@@ -83,7 +83,7 @@ const later = () => {
 };
 
 describe('S6: two servers that answer one conversation', () => {
-  it('keep the call whose save came second, on a branch where it began', async () => {
+  it('keep the call whose save came second, on a branch from its beginning', async () => {
     const { start, storedWith } = place();
     const slow = later();
     const [one, two] = [start(slow.answer, [text('Again.')]), start([text('Fast.')])];

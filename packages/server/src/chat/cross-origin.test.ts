@@ -100,7 +100,7 @@ describe('X44: the origin of a page', () => {
     '<b>x</b>',
     `https://${'a'.repeat(10_000)}.example`,
     "https://a'b\u00e9.example",
-  ])('is not repeated if it is none: %.40s', async (origin) => {
+  ])('is not repeated if it is not valid: %.40s', async (origin) => {
     const { get } = serverWith();
     const refused = await get(own, { origin });
     const { error } = (await refused.json()) as { error: string };

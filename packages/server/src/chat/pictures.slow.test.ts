@@ -122,7 +122,7 @@ const areValid = async (sessions: SessionStore): Promise<void> => {
   }
 };
 
-describe('S12: whatever two tabs show', () => {
+describe('S12: for any views of two tabs', () => {
   it('the model reads what the tab shows, and no answer is lost', async () => {
     const property = fc.asyncProperty(moves, async (all) => {
       const { store, requests, send, hold, crash, close } = world();

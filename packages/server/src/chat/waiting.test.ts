@@ -102,7 +102,7 @@ describe.each(['client', 'approval'] as const)('T13: what waits for the %s', (wh
     expect(results).toMatchObject([{ isError: true }]);
   });
 
-  it('is cancelled by a stop, and the chat goes on', async () => {
+  it('is cancelled by a stop, and the chat continues', async () => {
     const { chat, post } = await waiting(what);
     expect(await (await post('stop')).json()).toEqual({ stopped: 1 });
     expect(await (await post('stop')).json()).toEqual({ stopped: 0 });

@@ -230,7 +230,7 @@ describe('X43: an absolute target', () => {
     ['http://evil.example/api/chat', 'localhost', 421],
     ['HTTP://evil.example/api/chat', 'localhost', 400],
     ['http://localhost/api/chat', 'evil.example', 200],
-  ])('names the host, whatever the header says: %s with %s', async (target, host, status) => {
+  ])('names the host, for any header: %s with %s', async (target, host, status) => {
     const socket = connect(await listening(chatWith().listener), '127.0.0.1');
     socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
     let all = '';

@@ -245,7 +245,7 @@ describe('a tool that waits for approval', () => {
     expect(await client.responses.retrieve(id)).toMatchObject({ status: 'completed' });
   });
 
-  it('holds a response that nobody can continue', async () => {
+  it('holds a response that cannot be continued', async () => {
     const { client, approvals } = await paying([pays, [text('It is paid.')]]);
     const whole = create(client, { store: false });
     const { token } = await waiting(approvals);
@@ -305,7 +305,7 @@ describe('several approvals', () => {
     }
   });
 
-  it('are decided by two clients at once', async () => {
+  it('are decided by two clients at the same time', async () => {
     const { client, paid } = await paying([both, [text('Both.')]]);
     const first = await create(client);
     const answers = await Promise.all(

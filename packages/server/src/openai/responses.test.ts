@@ -273,7 +273,7 @@ describe('a conversation of responses', () => {
     }
   });
 
-  it('of two that continue the same response at once, each has a branch', async () => {
+  it('of two that continue the same response at the same time, each has a branch', async () => {
     const { client, model: asked } = serving([[text('One.')], [text('Two.')], [text('Three.')]]);
     const first = await create(client, '1?');
     const both = await Promise.all(

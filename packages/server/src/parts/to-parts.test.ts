@@ -123,7 +123,7 @@ describe('the parts of a call', () => {
     expect(types.at(-1)).toBe('callEnd');
   });
 
-  it('each root call is a run of its own, also where they overlap', async () => {
+  it('each root call is a run of its own, also if they overlap', async () => {
     const [one, other] = await Promise.all([hello('one'), hello('other')]);
     const mixed = one.flatMap((event, index) => [event, other[index] ?? event]);
     const ids: Record<string, string[]> = {};

@@ -86,7 +86,7 @@ describe.each(['agUi', 'aiSdk'] as const)('an approval in a stream: %s', (protoc
     ['without one behind its call', '-bpr-|', 'o---t', '---r-|', ['---^-!']],
     ['twice', '-bpr--yr---n-|', 'o-t', '---r-tyr-t-n-|', ['---^-!', '-------^-!']],
     ['no longer than it is listened to', '-bpr------', 'o---t', '---r--', ['---^--!']],
-  ])('T12: is told %s', (_, eventMarbles, deskMarbles, told, heard) => {
+  ])('T12: is reported %s', (_, eventMarbles, deskMarbles, told, heard) => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const requests$ = cold(deskMarbles, lists);
       const until = told.endsWith('|') ? undefined : '------!';

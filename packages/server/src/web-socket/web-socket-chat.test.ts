@@ -286,7 +286,7 @@ describe('a socket on a port', () => {
     });
   });
 
-  it('is closed when its server is unsubscribed, and nothing stays behind', () => {
+  it('is closed when its server is unsubscribed, and nothing stays', () => {
     const before = timers();
     return serving([() => NEVER], async ({ url }, over$) => {
       const { say, frame, closed } = await connected(url);

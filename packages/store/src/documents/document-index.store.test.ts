@@ -325,7 +325,7 @@ describe('documentIndex', () => {
     await expect(all(open().add$(given))).rejects.toMatchObject({ code: 'invalidRequest' });
   });
 
-  it('has the documents that were added last, whatever was added and removed before', async () => {
+  it('has the documents that were added last, after any additions and removals', async () => {
     const source = fc.constantFrom('a', 'a/b', 'a/c', 'd');
     const line = fc.constantFrom('gate', 'mill', 'race wheel', 'mill gate', '');
     const text = fc.array(line, { maxLength: 4 }).map((lines) => lines.join('\n'));

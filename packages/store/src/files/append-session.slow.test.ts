@@ -234,7 +234,7 @@ describe('append$, in files', () => {
     ],
     ['the state is cut off', '.json', async (it) => truncate(it, (await stat(it)).size - 5)],
   ];
-  it.each(damages)('S4: if %s, an error says which', async (_, end, damage) => {
+  it.each(damages)('S4: if %s, an error names it', async (_, end, damage) => {
     const { directory, version } = await create();
     const names = (await filesOf(directory, end)).filter(
       (name) => end !== '.json' || name.startsWith(`${version}-`),

@@ -193,7 +193,7 @@ describe('the index of calls, in files', () => {
 });
 
 describe('removeAll$, in files', () => {
-  it('S6: never removes an open call, whoever has it open', async () => {
+  it('S6: never removes an open call, for any process that has it open', async () => {
     const directory = join(await newDirectory(), 'calls');
     const [first, second] = [fileCalls(directory), fileCalls(directory)];
     const ids = Array.from({ length: 12 }, (_, at) => `c${at}`);
@@ -210,7 +210,7 @@ describe('removeAll$, in files', () => {
     expect((await idsIn(second)).toSorted()).toEqual(left);
   }, 60_000);
 
-  it('S6: leaves each call to a claim or to the removal, if both come at once', async () => {
+  it('S6: leaves each call to a claim or to the removal, if both come at the same time', async () => {
     const directory = join(await newDirectory(), 'calls');
     const [first, second] = [fileCalls(directory), fileCalls(directory)];
     for (let round = 0; round < 30; round += 1) {

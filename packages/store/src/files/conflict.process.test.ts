@@ -67,7 +67,7 @@ const calling = `
   say('done');
 `;
 
-it('S6: processes that answer one session, one of which is killed, lose no call and have none twice', async () => {
+it('S6: processes that answer one session, one of them killed, lose no call and have none twice', async () => {
   const directory = await mkdtemp(join(root, 'store-'));
   const begin = (name: string) =>
     startProcess(calling, [directory, name, '12'], (line, child) => {

@@ -45,7 +45,7 @@ describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
     return { agent, durable, model, paid, store };
   };
 
-  it('G2: have the conversation that goes on', async () => {
+  it('G2: have the conversation that continues', async () => {
     const { agent, model, store } = await opened([text('Still here.')]);
     const session = sessions(agent, { memory: store.memory }).open('chat');
     expect((await session.call('Are you there?')).reason).toBe('answer');

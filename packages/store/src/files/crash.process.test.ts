@@ -39,7 +39,7 @@ const opening = `
 const read = async (directory: string): Promise<readonly StoredRecord[]> =>
   (await lastValueFrom(fileCalls(directory).read$('c').pipe(toArray()))).flat();
 
-it('S6: a process that is killed while it writes has lost nothing that it was told is written, and its call is free', async () => {
+it('S6: a process that is killed while it writes has lost nothing that was confirmed, and its call is free', async () => {
   for (const batches of [0, 3, 17]) {
     const directory = await mkdtemp(join(root, 'store-'));
     const last = await killedAfter(opening, [directory], batches);
@@ -52,7 +52,7 @@ it('S6: a process that is killed while it writes has lost nothing that it was to
   }
 }, 180_000);
 
-it('S7: a process that was suspended for longer than its lease writes nothing when it goes on, and hears why', async () => {
+it('S7: a process that was suspended for longer than its lease writes nothing when it continues, and gets the reason', async () => {
   const directory = await mkdtemp(join(root, 'store-'));
   const { child, ended } = startProcess(writing(opening), [directory], (line, suspended) => {
     if (line === '3') suspended.kill('SIGSTOP');
@@ -80,7 +80,7 @@ it('S7: a process that was suspended for longer than its lease writes nothing wh
   held.unsubscribe();
 });
 
-it('G2: processes that are killed while they append to branches and remove some have lost nothing that they were told is stored', async () => {
+it('G2: processes that are killed while they append to branches and remove some have lost nothing that was confirmed', async () => {
   const directory = await mkdtemp(join(root, 'store-'));
   await killWhileBranching(
     () => openFiles(directory).memory('s'),

@@ -79,7 +79,7 @@ describe('a torn end', () => {
     fc.constant(Buffer.from('{"crc32":"00000000","record":{}}\n')),
   );
 
-  it('S6: costs what was not whole, wherever it is cut and whatever comes behind', async () => {
+  it('S6: costs what was not whole, wherever it is cut and with anything after it', async () => {
     const { driver, segment } = await create();
     await append(driver, [step('a')], [step('b'), step('c'), step('d')], [step('e')]);
     const whole = await readFile(segment(1));
@@ -128,7 +128,7 @@ describe('damage', () => {
     ['a line that is there twice', ([head = '', a = '', ...more]) => [head, a, a, ...more]],
   ];
   for (const [what, damage] of damages) {
-    it(`S6: ${what} is told with its place, behind what stands before it`, async () => {
+    it(`S6: ${what} is reported with its place, after what stands before it`, async () => {
       const { driver, directory, segment } = await create();
       await append(driver, [step('a')], [step('b')], [step('c')]);
       const lines = (await readFile(segment(1), 'utf8')).split('\n');
@@ -176,7 +176,7 @@ describe('damage', () => {
     });
   });
 
-  it('S6: a segment that is gone is told', async () => {
+  it('S6: a segment that is gone is reported', async () => {
     const { driver, segment } = await create();
     for (const name of ['a', 'b', 'c']) await append(driver, [step(name)]);
     await rm(segment(2));

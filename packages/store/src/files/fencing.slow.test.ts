@@ -35,7 +35,7 @@ const hold = (driver: CallStoreDriver) => {
   return { claim: firstValueFrom(claim$), leave: () => held.unsubscribe() };
 };
 
-it('S7: what a writer was told is written stays, and nothing else, whenever another one takes over', async () => {
+it('S7: a confirmed record stays, and nothing else, whenever another writer takes over', async () => {
   const acknowledged: string[] = [];
   const refused: string[] = [];
   const stopped: (() => void)[] = [];
@@ -136,7 +136,7 @@ it('S7: a writer of a call that was removed and begun again is refused', async (
   first.leave();
 });
 
-it('S7: the first step of a call whose directory was deleted says so, and ends its claim', async () => {
+it('S7: the first step of a call whose directory was deleted reports it, and ends its claim', async () => {
   const directory = await mkdtemp(join(root, 'store-'));
   const claim$ = new ReplaySubject<Claim>(1);
   const held = fileCalls(directory).claim$('c').subscribe(claim$);

@@ -35,7 +35,7 @@ describe('fileCalls', () => {
   });
   for (const { name, run } of contract) it.concurrent(`S6: ${name}`, run);
 
-  it('S6: keeps nothing of a call of which nothing is written down', async () => {
+  it('S6: keeps nothing of a call without a record', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     await checkEmptyClaims(fileCalls(directory));
     await firstValueFrom(fileCalls(directory).claim$('other'));

@@ -50,7 +50,7 @@ describe('tryLock', () => {
     lockIn(await attempt(path)).release();
   });
 
-  it('S7: is taken over from a process that is gone at once, by one of many', async () => {
+  it('S7: is taken over immediately from a process that is gone, by one of many', async () => {
     const path = newPath();
     const lost = lockIn(await attempt(path));
     await expireLock(path);
@@ -64,7 +64,7 @@ describe('tryLock', () => {
   });
 
   it.each([0, Date.now() / 1_000 + 1e7])(
-    'S7: is taken over from a process that is not seen when it was silent for its lease, whatever the clock of its file (%d)',
+    'S7: is taken over from an unseen process that was silent for its lease, for any clock of its file (%d)',
     async (at) => {
       const path = await foreign();
       const [name = ''] = await readdir(path);
@@ -82,7 +82,7 @@ describe('tryLock', () => {
     },
   );
 
-  it('S7: tells once who has lost it', async () => {
+  it('S7: reports once which writer has lost it', async () => {
     const path = newPath();
     const heard = new Promise<void>((resolve) => {
       void attempt(path, { onLost: resolve }).then(() => expireLock(path));
@@ -101,7 +101,7 @@ describe('tryLock', () => {
 });
 
 describe('processStatus', () => {
-  it('S7: knows who is gone, and claims nothing of whom it does not see', () => {
+  it('S7: knows which writer is gone, and claims nothing of one that it does not see', () => {
     const own = newHolderId();
     expect(processStatus(own)).toBe('unknown');
     expect(processStatus('x')).toBe('unknown');
@@ -114,7 +114,7 @@ describe('processStatus', () => {
 });
 
 describe('createStaging', () => {
-  it('S6: clears what crashes have left, and nothing that somebody is making', async () => {
+  it('S6: clears what crashes have left, and nothing that a process is making', async () => {
     const place = join(await mkdtemp(join(root, 'store-')), '.aside');
     const own = newHolderId();
     const gone = own.split('.').with(1, '9999999').join('.');

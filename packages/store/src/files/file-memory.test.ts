@@ -96,7 +96,7 @@ describe('fileMemory', () => {
   it.each([
     ['head', { head: { format: 1, head: 'none' } }],
     ['removed', { head: { format: 1, removed: 'none' } }],
-  ])('G2: says which file names a message that is not there: %s', async (_name, { head }) => {
+  ])('G2: names the file that names a missing message: %s', async (_name, { head }) => {
     const directory = newDirectory();
     const memory = fileMemory(directory)('s');
     await lastValueFrom(memory.append$([said('a')]));
@@ -123,7 +123,7 @@ describe('fileMemory', () => {
     expect(await lastValueFrom(fileMemory(directory)('s').load$())).toEqual(['a', 'c'].map(said));
   });
 
-  it('G2: says where a conversation is damaged', async () => {
+  it('G2: reports a damaged conversation', async () => {
     const directory = newDirectory();
     const memory = fileMemory(directory)('s');
     const content = [{ type: 'text', text: 'Hello.' }] as const;

@@ -95,7 +95,7 @@ describe('fileSessions', () => {
     expect(await load(sessions)).toEqual({ version, state: { name: 'a' } });
   });
 
-  it('S4: is not misled by what a save has left that was broken off', async () => {
+  it('S4: is not misled by what an interrupted save has left', async () => {
     const { sessions, own, state, version } = await create();
     const id = 'cfe0c8d1-6b67-4bf7-9e3f-bd0b1b2a1d5c';
     await writeFile(join(own, `${version + 1}-${id}.json`), 'torn');
@@ -118,7 +118,7 @@ describe('fileSessions', () => {
       async (state) => writeFile(state, (await readFile(state, 'utf8')).replace('"a"', '"x"')),
     ],
     ['no text', (state) => writeFile(state, Buffer.from([0xff, 0xfe, 0, 0x0a]))],
-  ])('S4: tells which file is %s, and leaves the others alone', async (_name, damage) => {
+  ])('S4: names the file that is %s, and leaves the others alone', async (_name, damage) => {
     for (const id of ['s', long]) {
       const { sessions, own, state, version } = await create(id);
       await damage(state, own);
@@ -160,7 +160,7 @@ describe('fileSessions', () => {
     });
   });
 
-  it('S4: leaves the former state where a save fails', async () => {
+  it('S4: leaves the former state if a save fails', async () => {
     const { sessions, own, version } = await create();
     const circular: { self?: unknown } = {};
     circular.self = circular;

@@ -41,7 +41,7 @@ const idsIn = async (directory: string): Promise<readonly string[]> =>
     .map(({ callId }) => callId);
 
 describe('listCalls', () => {
-  it('S6: tells each call once and in order', async () => {
+  it('S6: reports each call once and in order', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     const ids = Array.from({ length: 150 }, (_, at) => `c${(at * 97) % 150}`);
     // Some were written to at the same time.
@@ -112,7 +112,7 @@ describe('a long call', () => {
     return Math.min(...times);
   };
 
-  it('X6: is read in time that grows with its length, also where it is a batch of more records than a function has arguments', async () => {
+  it('X6: is read in time that grows with its length, also if it is a batch of more records than a function has arguments', async () => {
     const few = await msFor(20_000);
     expect(await msFor(160_000)).toBeLessThan(40 * few);
   });

@@ -32,7 +32,7 @@ const gone = (part: string) => ({
   message: `The store in ${join(directory, part)} failed: the directory was moved or deleted while it was in use. Restore it, or open the store at its new path.`,
 });
 
-describe('S6: a store whose directory is gone is no conflict, and says which directory', () => {
+describe('S6: a store whose directory is gone is no conflict, and names the directory', () => {
   it.each(loses)('calls: %s', async (_, lose) => {
     const model = scriptedModel([toolCall('lose')], [text('Done.')]);
     const tools = [tool({ name: 'lose', description: 'Loses the directory.', run: lose })];

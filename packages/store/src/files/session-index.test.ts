@@ -55,7 +55,7 @@ describe('the calls of a session, in files', () => {
     expect(await idsOf(fileCalls(directory), 's')).toEqual(['four', 'three', 'two', 'one']);
   });
 
-  it('S6: leave nothing behind when they are removed', async () => {
+  it('S6: leave nothing when they are removed', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     const driver = fileCalls(directory);
     await begin(driver, 'one', 's');
@@ -68,7 +68,7 @@ describe('the calls of a session, in files', () => {
     expect(await idsOf(driver, 's')).toEqual(['three']);
   });
 
-  it('S6, S9: are the only ones that are read when it resumes, and few of them, whatever the clock says', async () => {
+  it('S6, S9: are the only ones that are read when it resumes, and few of them, for any clock', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     const driver = fileCalls(join(directory, 'calls'));
     for (let at = 0; at < 40; at += 1) await begin(driver, `other${at}`, 't');

@@ -91,7 +91,7 @@ describe('the sessions of a directory, by time', () => {
     expect(await entriesOf(directory)).toEqual([timed(1, 'a'), timed(3, 'c'), timed(4, 'b')]);
   });
 
-  it('S4: are those of their current states, whatever a crash has left in the index', async () => {
+  it('S4: are those of their current states, after any crash that the index shows', async () => {
     const { directory, clock, sessions } = await create();
     const index = join(directory, '.by-time');
     const left = [
@@ -122,7 +122,7 @@ describe('the sessions of a directory, by time', () => {
     expect(await entriesOf(directory)).toHaveLength(5);
   });
 
-  it('S4: are found where the index is older than the sessions, as in a copy of a store in use', async () => {
+  it('S4: are found if the index is older than the sessions, as in a copy of a store in use', async () => {
     const { directory, clock, sessions } = await create();
     const copy = join(root, 'copy');
     await cp(join(directory, '.by-time'), join(copy, '.by-time'), { recursive: true });

@@ -129,7 +129,7 @@ const besideTwo: [number, number][] = [
   [0, 0],
 ];
 
-it('S7: what writers are told agrees with what counts, wherever a write and takeovers meet', async () => {
+it('S7: what is confirmed to writers agrees with what counts, wherever a write and takeovers meet', async () => {
   const outcomes = new Set<string>();
   // A writer, and how many operations it makes in a row.
   const turn = fc.tuple(fc.nat({ max: 2 }), fc.nat({ max: 15 }));

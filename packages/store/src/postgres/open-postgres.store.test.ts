@@ -83,7 +83,7 @@ describe('openPostgres: calls', () => {
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
 
-  it('S6: keeps nothing of a call of which nothing is written down', async () => {
+  it('S6: keeps nothing of a call without a record', async () => {
     const schema = newSchema();
     const { driver } = openStore(schema).calls;
     await checkEmptyClaims(driver);
@@ -134,7 +134,7 @@ describe('openPostgres: calls', () => {
     ]);
   });
 
-  it('S7: takes a call over from one who is gone also where the clock of the server was set back', async () => {
+  it('S7: takes a call over from one that is gone also if the clock of the server was set back', async () => {
     const schema = newSchema();
     const { calls } = openStore(schema);
     // A call without records would be removed as soon as its claim is given back.
@@ -167,7 +167,7 @@ describe('openPostgres: memory', () => {
   });
   for (const { name, run } of shared) it(`G2: ${name}`, run);
 
-  it('G2: has lost nothing that processes were told is stored, which were killed while they appended to branches', async () => {
+  it('G2: has lost nothing that was confirmed to processes that were killed while they appended to branches', async () => {
     const schema = newSchema();
     await killWhileBranching(
       () => openStore(schema).memory('s'),
@@ -278,7 +278,7 @@ describe('openPostgres: longTermMemory', () => {
     expect(found).toHaveLength(1);
   });
 
-  it('G3: says once where the server has no vectors', async () => {
+  it('G3: reports once that the server has no vectors', async () => {
     const { rows } = await admin.query(`select from pg_available_extensions where name = 'vector'`);
     if (rows.length > 0) return;
     const ann = { userId: 'ann' };

@@ -181,7 +181,7 @@ describe('openPostgres', () => {
     await list(store);
   });
 
-  it('X10: shows no password, whatever fails', async () => {
+  it('X10: shows no password, in any failure', async () => {
     const wrong = [
       urlWith((url) => (url.port = '1')),
       urlWith((url) => (url.username = 'nobody')),
@@ -207,7 +207,7 @@ describe('openPostgres', () => {
     }
   });
 
-  it('C7: says what to do where the user, or the database, is wrong', async () => {
+  it('C7: says what to do if the user, or the database, is wrong', async () => {
     const wrong = urlWith((url) => (url.password = 'wrong'));
     await expect(list(open(wrong))).rejects.toMatchObject({
       retryable: false,

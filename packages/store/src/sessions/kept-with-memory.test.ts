@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 describe('S4: keepSessions with the memory of a store', () => {
-  it('opens what was saved, whatever that memory has, and empties it when it is closed', async () => {
+  it('opens what was saved, for any memory, and empties it when it is closed', async () => {
     const store = openFiles(directory);
     const { memory } = store;
     const inMemory = (agent: Agent) => sessions(agent, { memory }).open('s');

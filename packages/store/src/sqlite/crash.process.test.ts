@@ -41,7 +41,7 @@ const read = async (store: DatabaseStore, callId = 'c') =>
   (await lastValueFrom(store.calls.driver.read$(callId).pipe(toArray()))).flat();
 
 describe('processes that are killed', () => {
-  it('S6: have lost nothing that they were told is written, and their calls are free', async () => {
+  it('S6: have lost nothing that was confirmed, and their calls are free', async () => {
     for (const batches of [0, 3, 17]) {
       const path = newPath();
       // Its lease would last for a minute. Where processes cannot be looked up, others wait for the end of it.
@@ -90,7 +90,7 @@ describe('processes that are killed', () => {
   });
 });
 
-it('S7: a process that was suspended for longer than its lease writes nothing when it goes on, and hears why', async () => {
+it('S7: a process that was suspended for longer than its lease writes nothing when it continues, and gets the reason', async () => {
   const path = newPath();
   const script = `
     ${opening}
@@ -204,7 +204,7 @@ describe('the thread of a store', () => {
     expect(await startProcess(script, [newPath()]).ended).toEqual(['config']);
   });
 
-  it('C7: says which package is missing, where the runtime has no SQLite', async () => {
+  it('C7: names the missing package, if the runtime has no SQLite', async () => {
     const folder = await mkdtemp(join(root, 'without-'));
     const own = join(import.meta.dirname, '../..');
     cpSync(join(own, 'dist/bundle'), join(folder, 'dist/bundle'), { recursive: true });
@@ -243,7 +243,7 @@ const small = (folder: string, command: readonly string[]): readonly string[] =>
 const canMount = spawnSync('unshare', small(tmpdir(), ['true'])).status === 0;
 
 (canMount ? describe : describe.skip)('a full disk', () => {
-  it('X1: is a store error that says so; what was told is written stays, and it goes on when there is room', async () => {
+  it('X1: is a store error with the reason; confirmed records stay, and it continues when there is room', async () => {
     const folder = await mkdtemp(join(root, 'full-'));
     const script = `
       import { rmSync, writeFileSync } from 'node:fs';

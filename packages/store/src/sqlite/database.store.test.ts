@@ -48,7 +48,7 @@ const failures = (answers: readonly Answer[]): readonly unknown[] =>
   answers.map((answer) => ('failure' in answer ? answer.failure : 'done'));
 
 describe('S6: what queues up for a SQLite database', () => {
-  it('reads from one state, whatever others write between two of its statements', async () => {
+  it('reads from one state, no matter what others write between two of its statements', async () => {
     const driver = await loadDriver();
     if (driver === undefined) throw new Error('There is no driver.');
     const other = openDatabase(driver, join(directory, 'x.db'), false);

@@ -138,7 +138,7 @@ describe('openSqlite', () => {
     ]);
   });
 
-  it('S6: has removed the calls of a portion that nobody has open, and unknown ones', async () => {
+  it('S6: has removed the calls of a portion that no process has open, and unknown ones', async () => {
     const { driver } = open(newPath()).calls;
     const ids = Array.from({ length: 1_200 }, (_, at) => `c${at}`);
     const begun = { ...step, kind: 'event', name: 'preCall' } as const;

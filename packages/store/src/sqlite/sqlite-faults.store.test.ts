@@ -142,7 +142,7 @@ describe('S4: a file that cannot be read', () => {
 });
 
 describe('S6: a file that is moved or deleted while it is in use', () => {
-  it('is reported, and so is its directory; put back, it goes on', async () => {
+  it('is reported, and so is its directory; put back, it continues', async () => {
     const store = open();
     await list(store);
     const gone = {

@@ -57,7 +57,7 @@ describe('openSqlite: memory', () => {
   it('G2: has the trees that the pure functions make', () =>
     checkTrees(() => Promise.resolve(newMemories()), 100));
 
-  it('G2: keeps what two processes were told that it has, wherever they are killed', async () => {
+  it('G2: keeps what was confirmed to two processes, wherever they are killed', async () => {
     const opening = `
       import { openSqlite } from './dist/sqlite/open-sqlite.js';
       const memory = openSqlite(process.argv.at(-2)).memory('killed');

@@ -134,7 +134,7 @@ describe('T13: a tool that is approved later', () => {
     expect(process.paid).toEqual([]);
   });
 
-  it('asks nobody about arguments that are not valid', async () => {
+  it('asks for no approval of invalid arguments', async () => {
     const process = begin();
     const reply = await sessionOf(process, clerk(process, { to: 'me', crowns: 0 })).call('Pay.');
     expect(reply.text).toMatch(/^Failed: .*crowns/);
@@ -354,7 +354,7 @@ describe('T13: a tool that is approved later', () => {
     expect(() => approveLater('pay' as never)).toThrow('approveLater() takes a tool.');
   });
 
-  it('I23: is not asked about where a call between has a memory of its own', async () => {
+  it('I23: is not asked about if a call between has a memory of its own', async () => {
     const process = begin();
     const between = tool({
       name: 'ask',

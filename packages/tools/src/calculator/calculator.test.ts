@@ -124,7 +124,7 @@ describe('calculator', () => {
     ['1,5 + 2', `The comma in '1,5' is ambiguous`],
     ['1.234,5', 'Write decimals with a point'],
     ['(12,34) * 2', 'is ambiguous'],
-  ])('tells what is wrong with %s', async (expression, reason) => {
+  ])('names what is wrong with %s', async (expression, reason) => {
     await expect(calculate(expression)).rejects.toThrow(reason);
   });
 
@@ -207,7 +207,7 @@ describe('calculator, as a sandbox', () => {
     `${'2^'.repeat(240)}2`,
     'f('.repeat(200),
     '1'.repeat(501),
-  ])('refuses %s at once', async (expression) => {
+  ])('refuses %s immediately', async (expression) => {
     await expect(calculate('1')).resolves.toBe('1');
     const start = process.cpuUsage().user / 1_000;
     await expect(calculate(expression)).rejects.toThrow();

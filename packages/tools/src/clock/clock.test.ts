@@ -21,7 +21,7 @@ const ask = async (place: string | undefined, instant = winter): Promise<string>
   (await runTool(tool, place === undefined ? {} : { place }, { scheduler: at(instant) })).text;
 
 describe('clock', () => {
-  it('tells the local time where no place is asked for', async () => {
+  it('reports the local time if no place is asked for', async () => {
     const text =
       'It is 13:00:00 on Wednesday, 15 January 2025 in Europe/Berlin (Central European Standard Time, UTC+01:00).';
     expect(await ask(undefined)).toBe(text);
@@ -94,7 +94,7 @@ describe('clock', () => {
     ['GMT+5:30', '17:30:00', 'UTC+05:30'],
     ['-0330', '08:30:00', 'UTC-03:30'],
     ['UTC+0', '12:00:00', 'UTC'],
-  ])('tells the time in %s', async (place, time, zone) => {
+  ])('reports the time in %s', async (place, time, zone) => {
     const text = await ask(place, summer);
     expect(text).toContain(`It is ${time} on Tuesday, 15 July 2025`);
     expect(text).toContain(zone);
@@ -135,7 +135,7 @@ describe('clock', () => {
     ['../../etc/passwd', /No time zone is known/u],
     [',', /No time zone is known/u],
     ['/', /No time zone is known/u],
-  ])('tells what is wrong with %s', async (place, reason) => {
+  ])('names what is wrong with %s', async (place, reason) => {
     await expect(ask(place)).rejects.toThrow(reason);
   });
 
@@ -166,7 +166,7 @@ describe('clock', () => {
     );
   });
 
-  it('tells any place or says why not', async () => {
+  it('reports any place or says why not', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 60 }), async (place) => {
         const result = await ask(place).catch((error: unknown) => error);

@@ -82,7 +82,7 @@ const run = async (code: string, options: RunOptions = {}) => {
 };
 
 describe('T23: codeActing', () => {
-  it('runs code that calls tools one after the other and at once', async () => {
+  it('runs code that calls tools one after the other and at the same time', async () => {
     const code = `
       const first = await tools.weather({ city: 'Oslo' });
       const [a, b] = await Promise.all(['Rome', 'Berlin'].map((city) => tools.weather({ city })));

@@ -367,7 +367,7 @@ describe('T12: changes need approval', () => {
     ['a hook', '.husky/pre-commit', 'Git runs it'],
     ['an executable file', 'run', 'executable'],
     ['a text', 'notes.md', undefined],
-  ])('tells the approver whether %s runs code', async (_, path, why) => {
+  ])('shows the approver whether %s runs code', async (_, path, why) => {
     await put('root/run', 'x');
     await chmod(join(root, 'run'), 0o755);
     const seen: (string | undefined)[] = [];

@@ -30,7 +30,7 @@ describe('pageOf', () => {
     });
   });
 
-  it('reads a text in pages that make the text again, none of them too long', () => {
+  it('reads text in pages that add up to it, none of them too long', () => {
     const lines = fc.array(fc.constantFrom('', 'a', 'b'.repeat(999), 'c'.repeat(7_000)), {
       minLength: 1,
     });

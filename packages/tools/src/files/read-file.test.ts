@@ -122,11 +122,11 @@ describe('read_file', () => {
     ['file:///etc/passwd', 'There is no'],
     ['~/.bashrc', 'There is no'],
     ['__proto__', 'There is no'],
-  ])('tells what is wrong with %s', async (path, reason) => {
+  ])('names what is wrong with %s', async (path, reason) => {
     await expect(read(path)).rejects.toThrow(reason);
   });
 
-  it('leaves off at once when the run is cut', async () => {
+  it('stops immediately when the run is cut', async () => {
     const lent = { signal: AbortSignal.abort(new Error('cut')) };
     await expect(runTool(tool, { path: 'README.md' }, lent)).rejects.toThrow('cut');
   });
@@ -175,7 +175,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     await expect(read(`${root}-of-another/file.txt`)).rejects.toThrow('outside');
   });
 
-  it('does not tell of files outside by what it says of a link that leads nowhere', async () => {
+  it('does not reveal files outside by its answer to a link that leads nowhere', async () => {
     await expect(read('dangling')).rejects.toThrow("There is no 'dangling'");
   });
 
@@ -198,7 +198,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     await expect(read('')).rejects.toThrow('path');
   });
 
-  it('never lets out a secret, whatever the path', async () => {
+  it('never reveals a secret, for any path', async () => {
     const parts = fc.constantFrom(
       ...'.. . / root outside outside.txt deep.txt linked link.txt src README.md .env .git config ..odd \\ %2e harmless.txt'.split(
         ' ',

@@ -149,14 +149,14 @@ describe('documentRetriever', () => {
     },
   );
 
-  it('R7: asks nobody for a query without words', async () => {
+  it('R7: makes no request for a query without words', async () => {
     const embedder = notingEmbedder(letterVector);
     const load = () => throwError(() => new Error('It was loaded.'));
     expect(await retrieve('what is it?', { embedder, load })).toEqual([]);
     expect(embedder.asked).toEqual([]);
   });
 
-  it('R7: finds nothing where there is nothing', async () => {
+  it('R7: finds nothing if there is nothing', async () => {
     const embedder = notingEmbedder(letterVector);
     expect(await retrieve('wheel', { load: () => EMPTY, embedder })).toEqual([]);
   });
@@ -216,7 +216,7 @@ describe('documentRetriever', () => {
   });
 
   it.each(['constructor', '__proto__', 'toString hasOwnProperty', 'prototype'])(
-    'X15: finds nothing for %s where no text holds it',
+    'X15: finds nothing for %s if no text has it',
     async (query) => {
       expect(await retrieve(query)).toEqual([]);
       const load = () => [{ path: '__proto__', text: '# __proto__\nwheel' }];
@@ -225,7 +225,7 @@ describe('documentRetriever', () => {
     },
   );
 
-  it('R7: is quick with 10 MB, of which both ends count', async () => {
+  it('R7: is quick with 10 MB, if both ends count', async () => {
     const filler = 'x1 y2 '.repeat(1_700_000);
     const retriever = documentRetriever({ load: () => documents });
     for (const text of [`${filler} oven`, `oven ${filler}`]) {
@@ -268,14 +268,14 @@ describe('documentRetriever, of its vectors', () => {
     expect(embedder.asked.slice(4)).toEqual([['gate']]);
   });
 
-  it('R7: asks about no more of a text than an embedder takes', async () => {
+  it('R7: embeds no more text than an embedder takes', async () => {
     const embedder = notingEmbedder(letterVector);
     const load = () => [{ path: 'a.md', text: 'wheel '.repeat(10_000) }];
     await retrieve(`${'gate '.repeat(10_000)} wheel`, { load, embedder });
     for (const [text = ''] of embedder.asked) expect(text.length).toBeLessThanOrEqual(8_000);
   });
 
-  it('G3: gives what the words find where the embedder fails, and reports it', async () => {
+  it('G3: gives what the words find if the embedder fails, and reports it', async () => {
     const warnings: string[] = [];
     const report = (warning: string) => warnings.push(warning);
     const embedder = notingEmbedder(letterVector, () => true);
@@ -366,7 +366,7 @@ describe('documentRetriever, of its vectors', () => {
     });
   });
 
-  it('R7: are there for all who ask at once, also while documents are read', async () => {
+  it('R7: are there for all who ask at the same time, also while documents are read', async () => {
     const load = async function* () {
       await Promise.resolve();
       yield* documents;
@@ -377,7 +377,7 @@ describe('documentRetriever, of its vectors', () => {
     expect(all.map((found) => found.length)).toEqual([1, 1, 1]);
   });
 
-  it('R7: are left at once when the last who waits for them leaves, and gone on with', () => {
+  it('R7: are left immediately when the last subscriber leaves, and continued later', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const asked$ = cold('(v|)', { v: [[1]] });
       const made$ = cold('-----(v|)', { v: [[1]] });
@@ -415,7 +415,7 @@ describe('documentRetriever, building its index', () => {
     expect(loads).toBe(1);
   });
 
-  it('R7: is left at once when the last query that waits for it is cut, and built anew', () => {
+  it('R7: is left immediately when the last query that waits for it is cut, and built again', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const load$ = cold('-a--(b|)', { a: guide, b: kitchen });
       const sources$ = sourcesOf({ load: () => load$ });

@@ -180,7 +180,7 @@ describe.each(Object.entries(vendors))(
       expect((await run(search(provider))).text).toContain('Nothing was found');
     });
 
-    it('needs a key, unless there is none', () => {
+    it('needs a key, unless the service needs none', () => {
       const create = () => webSearch({ provider });
       if (provider === 'duckduckgo') expect(create).not.toThrow();
       else

@@ -6,7 +6,7 @@ import { excerptOf, snippetOf } from './excerpt.js';
 const filler = 'lorem ipsum dolor sit amet '.repeat(60);
 
 describe('excerptOf', () => {
-  it('R7: is the whole of a text that is short', () => {
+  it('R7: is the whole text if that is short', () => {
     expect(excerptOf(' gate ', new Set(['gate']), 6)).toEqual({ from: 0, to: 6 });
   });
 
@@ -54,7 +54,7 @@ describe('excerptOf', () => {
     );
   });
 
-  it('R7: cuts no character in two where there is no better place', () => {
+  it('R7: cuts no character in two if there is no better place', () => {
     for (const shift of [0, 1]) {
       const text = `${'x'.repeat(shift)}${'😀'.repeat(500)}`;
       const { from, to } = excerptOf(text, new Set(), 101);
@@ -87,7 +87,7 @@ describe('snippetOf', () => {
     expect(snippet.length).toBeLessThanOrEqual(604);
   });
 
-  it('begins at the beginning where no term is found', () => {
+  it('begins at the beginning if no term is found', () => {
     expect(snippetOf(filler, new Set(['gate']))).toMatch(/^lorem.* …$/su);
   });
 

@@ -48,7 +48,7 @@ describe('markdownFiles', () => {
     expect(await paths()).toEqual([]);
   });
 
-  it('passes over what it is told to, files and directories', async () => {
+  it('skips the excluded files and directories', async () => {
     for (const path of ['a.md', 'a.api.md', 'p/temp/a.md', 'p/a.md', 'temporary.md']) {
       await write(path);
     }
@@ -84,7 +84,7 @@ describe('markdownFiles', () => {
     expect(text).toContain('1. docs/mill.md:1 › The mill (relevance 100 %)\nThe wheel turns.');
   });
 
-  it('tells that the directory is missing', async () => {
+  it('reports that the directory is missing', async () => {
     const tool = searchDocuments({ load: markdownFiles(join(root, 'missing')) });
     await expect(runTool(tool, { query: 'wheel' })).rejects.toThrow('ENOENT');
   });

@@ -54,19 +54,19 @@ describe('searchDocuments', () => {
     expect((await search(query)).split('\n\n')[1]).toContain(passage);
   });
 
-  it('says so where nothing matches', async () => {
+  it('reports it if nothing matches', async () => {
     expect(await search('kubernetes')).toBe(
       "Nothing in the 2 files searched matches 'kubernetes'. Try other words.",
     );
   });
 
-  it('says so where only some of the words match', async () => {
+  it('reports it if only some of the words match', async () => {
     const text = await search('kubernetes oven autoscaling');
     expect(text).toMatch(/matches 'kubernetes oven autoscaling' well.*may not answer/u);
     expect(text).toContain('(relevance 33 %)');
   });
 
-  it('refuses a query without a telling word', async () => {
+  it('refuses a query without a significant word', async () => {
     await expect(search('what is it about?')).rejects.toThrow('no words to search for');
     await expect(search('?!')).rejects.toThrow('no words to search for');
     await expect(search('')).rejects.toThrow('query');
@@ -93,7 +93,7 @@ describe('searchDocuments', () => {
   });
 
   it.each(['constructor', '__proto__', 'toString hasOwnProperty', 'prototype'])(
-    'X15: finds nothing for %s where no text holds it',
+    'X15: finds nothing for %s if no text has it',
     async (query) => {
       expect(await search(query)).toContain('Nothing in the 2 files');
       expect(Reflect.get({}, 'polluted')).toBeUndefined();
@@ -185,7 +185,7 @@ describe('searchDocuments, building its index', () => {
     expect(loads).toBe(1);
   });
 
-  it('stops when the last search that waits for it is cut, and starts anew', () => {
+  it('stops when the last search that waits for it is cut, and starts again', () => {
     let open = 0;
     const tool = searchDocuments({
       load: () =>

@@ -48,7 +48,7 @@ describe('T11: a selection by likeness', () => {
     expect(counted.embed$.mock.calls.map(([texts]) => texts.length)).toEqual([1, 4, 1]);
   });
 
-  it('shows all where the embedder is broken', async () => {
+  it('shows all if the embedder fails', async () => {
     const { warnings } = await shown({ select: embeddingSelector({ embed$: () => of([[1]]) }) });
     expect(warnings[0]).toMatch(/number of vectors differs from the number of texts/);
   });

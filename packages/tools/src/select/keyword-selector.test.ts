@@ -64,7 +64,7 @@ describe('T11: keywordSelector', () => {
     expect(pick('parcel', tools)).toEqual(['parcel', 'c']);
   });
 
-  it('T11: forgives a misspelling, as far as it is told', () => {
+  it('T11: forgives a misspelling, as far as configured', () => {
     const tools = [named('weather'), named('other')];
     expect(pick('wether', tools)).toEqual(['weather']);
     expect(pick('wether', tools, { fuzziness: 0 })).toEqual([]);
@@ -77,7 +77,7 @@ describe('T11: keywordSelector', () => {
     },
   );
 
-  it('T11: makes its index once for a list of tools, and anew for another', () => {
+  it('T11: makes its index once for a list of tools, and again for another', () => {
     let read = 0;
     const counted = (it: Tool): Tool => ({
       ...it,

@@ -253,7 +253,7 @@ Now (2026-11-26T17:00): light snow, -2.5 °C, feels like -7 °C, humidity 80%, w
     });
   });
 
-  it('is as short as it was asked for, whatever the service answers', async () => {
+  it('is as short as requested, no matter what the service answers', async () => {
     const long = { current: { time: 'x'.repeat(9_000) }, daily: { time: Array(9_000).fill('y') } };
     vendor.answers = {
       '/v1/search': { results: [{ name: 'Oslo', latitude: 1, longitude: 2 }] },

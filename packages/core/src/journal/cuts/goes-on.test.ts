@@ -37,7 +37,7 @@ const leftAt = async (records: number): Promise<World> => {
 };
 
 describe('a call that was cut', () => {
-  it('S7: is resumed by one of two that go on with it at once, whichever agents these are', async () => {
+  it('S7: is resumed by one of two processes that try it at the same time, for any agents', async () => {
     const last = await upTo('2');
     for (let records = 1; records < last; records += 1) {
       for (const isSame of [true, false]) {
@@ -68,7 +68,7 @@ describe('a call that was cut', () => {
     }
   });
 
-  it('S7, S8: is followed across a drain at any time and the resume behind it, each event once', async () => {
+  it('S7, S8: is followed across a drain at any time and the resume after it, each event once', async () => {
     const undisturbed = createWorld();
     const whole = await outcomeOf(undisturbed, await called(undisturbed, setUp));
     const drained = new Set<unknown>();
@@ -100,7 +100,7 @@ describe('a call that was cut', () => {
     expect(drained).toEqual(new Set(['aborted', 'postCall']));
   });
 
-  it('S6: goes on with the instructions and the model that the agent has now', async () => {
+  it('S6: continues with the instructions and the model that the agent has now', async () => {
     const world = await leftAt(await upTo('1/0'));
     const asked: unknown[] = [];
     const { events } = await live(world, undefined, (process) =>
@@ -122,7 +122,7 @@ describe('a call that was cut', () => {
     expect(events.at(-1)).toMatchObject({ reply: { content: [{ text: 'Another one.' }] } });
   });
 
-  it('S6: tells the model of a tool that there is no more, and keeps what it gave before', async () => {
+  it('S6: reports to the model that a tool no longer exists, and keeps what it returned before', async () => {
     const last = async (step: string) => {
       const world = await leftAt(await upTo(step));
       const { events } = await live(world, undefined, (process) =>

@@ -189,7 +189,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
 };
 
-describe('a call of agents of which one follows another, cut anywhere', () => {
+describe('a call of agents that follow one another, cut anywhere', () => {
   it.each(Object.entries(setUps))('S6, S7, G4, G5: %s', async (_, setUp) => {
     await healsFrom(setUp);
   });

@@ -35,7 +35,7 @@ describe('calibration', () => {
     expect(after([1.4, 1.4, 1.4], 0)).toBe(1);
   });
 
-  it('C3: stays between 0.5 and 2, whatever comes', () => {
+  it('C3: stays between 0.5 and 2, no matter what comes', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ noNaN: false })), fc.double(), (ratios, estimated) => {
         const factor = after(ratios, estimated);

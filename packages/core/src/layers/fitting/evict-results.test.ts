@@ -181,7 +181,7 @@ describe('read_result', () => {
     expect(beyond?.said).toBe(`[Characters ${all.length} to ${all.length} of ${all.length}.]\n`);
   });
 
-  it('C2: says what to do where there is no such result', async () => {
+  it('C2: says what to do if there is no such result', async () => {
     const [unknown] = await answersTo({ tool_use_id: 'u8' });
     expect(unknown).toEqual({
       said: 'Failed: No result has the tool_use_id "u8". Use the one in the marker.',

@@ -64,7 +64,7 @@ describe('fitContext', () => {
     });
   });
 
-  it('C2: keeps free what the answer may have, where that is more than the reserve', async () => {
+  it('C2: keeps free what the answer may take, if that is more than the reserve', async () => {
     const sizes = await Promise.all(
       [undefined, 200, 1_000].map(async (maxTokens) => {
         const model = scriptedModel(says('Well.'));
@@ -146,7 +146,7 @@ describe('fitContext', () => {
     expect(last.at(-2)?.role).toBe('tool');
   });
 
-  it('C2, T13: a call that brings results goes on with what was asked before', async () => {
+  it('C2, T13: a call that brings results continues with what was asked before', async () => {
     const model = scriptedModel([toolCall('ask', {}, 'u1')], says(''), says('Done.'));
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
     const interceptors = [fitContext({ contextWindow: 1_000, reserve: 500 })];

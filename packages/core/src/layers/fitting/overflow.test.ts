@@ -78,7 +78,7 @@ describe('a request that the provider finds too long', () => {
   });
 });
 
-describe('a stream that breaks off', () => {
+describe('a stream that ends early', () => {
   it('X1: keeps what had come in the error', async () => {
     const reset = new MillraceError('connection', 'Reset.', { status: 200, requestId: 'r1' });
     const model = scriptedModel(

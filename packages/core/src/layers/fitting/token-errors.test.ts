@@ -23,7 +23,7 @@ describe('the default counter beside an exact tokenizer', () => {
     expect(Math.abs(it.after)).toBeLessThan(0.15);
   });
 
-  it('C3: counts nothing much too low where the estimate does', () => {
+  it('C3: counts nothing much too low if the estimate does', () => {
     const worst = (field: 'plain' | 'before' | 'after') =>
       Math.min(...errors.map((it) => it[field]));
     expect(worst('plain')).toBeLessThan(-0.5);

@@ -25,7 +25,7 @@ const rejection = async (call: Promise<unknown>): Promise<unknown> => {
 };
 
 describe('guardAnswer', () => {
-  it('C1: an answer that is refused fails the call, is not stored, and the session goes on', async () => {
+  it('C1: an answer that is refused fails the call, is not stored, and the session continues', async () => {
     const model = scriptedModel([text('A rude word.')], [text('Fine.')]);
     const session = sessions(createAgent({ model, use: [guardAnswer(polite)] })).open('s');
     expect(await rejection(session.call('?'))).toMatchObject({
@@ -66,7 +66,7 @@ describe('guardAnswer', () => {
     }
   });
 
-  it('L7: the model is asked again, with the reason, and interfaces are told to take it back', async () => {
+  it('L7: the model is asked again, with the reason, and interfaces take the message back', async () => {
     const model = scriptedModel([text('A rude word.')], [text('Fine.')]);
     const seen: string[] = [];
     const guard = guardAnswer(
@@ -90,7 +90,7 @@ describe('guardAnswer', () => {
     expect(seen).toEqual(['A rude word.', 'Fine.']);
   });
 
-  it('L7: after so many in a row the call errors; a good one in between begins anew', async () => {
+  it('L7: after so many in a row the call errors; a good one in between begins again', async () => {
     const rude = [text('A rude word.')];
     const interceptors = [guardAnswer(polite, { onReject: 'again', feedback: 'Be kind.' })];
     const model = scriptedModel(rude, rude, rude, [text('Never asked.')]);

@@ -175,7 +175,7 @@ describe('guardInput', () => {
     expect(Object.isFrozen(seen[0])).toBe(true);
   });
 
-  it('C1: nothing is asked of the model, nothing stored, and the session goes on', async () => {
+  it('C1: nothing is asked of the model, nothing stored, and the session continues', async () => {
     const model = scriptedModel([text('Good.')]);
     const session = sessions(createAgent({ model, use: [notBad] })).open('s');
     const events: string[] = [];
@@ -304,7 +304,7 @@ describe('guardInput', () => {
     ]);
   });
 
-  it('S3: a call that joins and is refused errors with guardRejected, and the other goes on', async () => {
+  it('S3: a call that joins and is refused errors with guardRejected, and the other continues', async () => {
     const { done$, session } = busy();
     const running = session.call('hi');
     const joined = failureOf(session.call('bad', { onBusy: 'steer' }));
@@ -320,7 +320,7 @@ describe('guardInput', () => {
     expect(seen).toEqual(['']);
   });
 
-  it('I10: whatever is asked and whatever is said, it is the input or a MillraceError', () => {
+  it('I10: for any input and any answer, the result is the input or a MillraceError', () => {
     const verdict = fc.oneof(fc.anything(), fc.boolean(), fc.record({ allowed: fc.boolean() }));
     fc.assert(
       fc.property(
@@ -344,7 +344,7 @@ describe('guardInput', () => {
     );
   });
 
-  it('C1: how a text stands in blocks makes no difference to any guard', () => {
+  it('C1: how text is split into blocks makes no difference to any guard', () => {
     const guards = [denyList('bad'), maxInputLength({ characters: 5 }), notBad];
     fc.assert(
       fc.property(fc.constantFrom('bad', 'a bad b', 'good'), fc.nat(9), (it, cut) => {
@@ -356,7 +356,7 @@ describe('guardInput', () => {
     );
   });
 
-  it('I17: what a check throws when it is left harms nobody', () => {
+  it('I17: what a check throws when it is left harms no one', () => {
     const source$ = new Subject<boolean>();
     const check$ = new Observable<boolean>((subscriber) => {
       subscriber.add(thrower);
@@ -373,7 +373,7 @@ describe('guardInput', () => {
     expect(failure).toMatchObject({ code: 'config' });
   });
 
-  it('C1: a check is asked once a call, and anew by each', async () => {
+  it('C1: a check is asked once a call, and again by each', async () => {
     let asked = 0;
     const guard = guardInput(() => {
       asked += 1;

@@ -57,7 +57,7 @@ describe('denyList', () => {
     expect(verdictOn(guard, text)).toBe('allowed');
   });
 
-  it('C1: says which, and never what was said', () => {
+  it('C1: names the pattern, and never the text', () => {
     const error = verdictOn(denyList(['x', 'secret', /code\w+/]), 'A codeword, dear Ada.');
     expect(error).toMatchObject({
       message: "The guard 'denyList' rejected the input: it matches entry 3 of the list.",
@@ -157,7 +157,7 @@ describe('allowList', () => {
     },
   );
 
-  it('C1: words that are made by taking a text apart do not count', () => {
+  it('C1: words that appear only when text is taken apart do not count', () => {
     expect(verdictOn(guard, 're\norder')).toBe('allowed');
     expect(verdictOn(guard, ['re', 'order'])).toMatchObject(rejected);
     expect(verdictOn(guard, ['an order', ' of books'])).toBe('allowed');
@@ -173,7 +173,7 @@ describe('allowList', () => {
 });
 
 describe('guards', () => {
-  it('I10: whatever the text, a list gives a verdict or a MillraceError', () => {
+  it('I10: for any text, a list gives a verdict or a MillraceError', () => {
     const guards = [denyList(['a', /b/]), allowList(['a', /b/])];
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 20 }), fc.nat(1), (text, which) => {

@@ -100,7 +100,7 @@ describe('maxInputLength', () => {
     });
   });
 
-  it('C1: how a text is parted makes no difference', () => {
+  it('C1: how the text is split makes no difference', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 20 }),
@@ -124,7 +124,7 @@ describe('maxInputLength', () => {
     expect(() => maxInputLength({ letters: 5 } as never)).toThrow("no option 'letters'");
   });
 
-  it('C1: tells users what it is told to', () => {
+  it('C1: shows users the message of its option', () => {
     const guard = maxInputLength({ characters: 1, userMessage: 'One letter!', name: 'short' });
     expect(verdictOn(guard, 'ab')).toMatchObject({
       userMessage: 'One letter!',

@@ -8,7 +8,7 @@ const ask = (guard: ReturnType<typeof ratePerUser>, metadata: Record<string, str
   verdictOn(guard, 'Hello!', false, metadata);
 
 describe('ratePerUser', () => {
-  it('C1, C6: each user has so many calls at once, and gets them back evenly', () => {
+  it('C1, C6: each user has so many calls at the same time, and gets them back evenly', () => {
     const clock = new VirtualTimeScheduler();
     const guard = ratePerUser({ calls: 2, perMs: 10_000, clock });
     expect([ask(guard), ask(guard)]).toEqual(['allowed', 'allowed']);
@@ -26,7 +26,7 @@ describe('ratePerUser', () => {
     expect([ask(guard), ask(guard)]).toMatchObject(['allowed', { retryAfterMs: 5_000 }]);
   });
 
-  it('C1: a call of nobody is refused, with what to do', () => {
+  it('C1: a call without a user is refused, with what to do', () => {
     const guard = ratePerUser({ calls: 5 });
     for (const metadata of [{}, { userId: '' }, { name: 'ann' }]) {
       expect(ask(guard, metadata)).toMatchObject({
@@ -37,7 +37,7 @@ describe('ratePerUser', () => {
     }
   });
 
-  it('C1: users are told apart as one likes, and nobody is still nobody', () => {
+  it('C1: users are distinguished by your function, and no user stays no user', () => {
     const guard = ratePerUser({ calls: 1, by: ({ metadata }) => metadata['tenant'] });
     expect(ask(guard, { tenant: 'a', userId: 'x' })).toBe('allowed');
     expect(ask(guard, { tenant: 'a', userId: 'y' })).toMatchObject({ retryable: true });
@@ -56,7 +56,7 @@ describe('ratePerUser', () => {
     });
   });
 
-  it('C1: a clock or a key that fails lets nobody pass', () => {
+  it('C1: a clock or a key that fails lets no one pass', () => {
     const broken = () => {
       throw new Error('No.');
     };
@@ -67,7 +67,7 @@ describe('ratePerUser', () => {
     expect(ask(ratePerUser({ calls: 1, clock }))).toMatchObject({ code: 'config' });
   });
 
-  it('C1: tells the time itself, by default', () => {
+  it('C1: reports the time itself, by default', () => {
     expect(ask(ratePerUser({ calls: 1 }))).toBe('allowed');
   });
 

@@ -66,7 +66,7 @@ describe('guardOutput', () => {
     expect(model.requests[1]?.messages.map(textOf)).toEqual(['?', 'Never say the code.']);
   });
 
-  it('refuses what can tell the model nothing, and what would stop any answer', () => {
+  it('refuses what would be useless to the model, and what would stop any answer', () => {
     expect(() => guardOutput('a', { feedback: ' ' })).toThrow(
       /'feedback' must be a non-empty message/,
     );

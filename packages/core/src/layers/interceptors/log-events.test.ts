@@ -102,7 +102,7 @@ describe('logEvents', () => {
     ]);
   });
 
-  it('I17: a logger that throws harms nobody', async () => {
+  it('I17: a logger that throws harms no one', async () => {
     const broken = {
       ...recorder().logger,
       info: () => {

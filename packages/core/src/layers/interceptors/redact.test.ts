@@ -70,7 +70,7 @@ describe('redact', () => {
     });
   });
 
-  it('X10: however a text is cut into deltas, nothing of a secret is shown, and nothing else is lost', async () => {
+  it('X10: however text is cut into deltas, nothing of a secret is shown, and nothing else is lost', async () => {
     const piece = fc.oneof(
       fc.constant('KEY-abcdef'),
       fc.constantFrom('a', ' ', 'KEY', '-abc', 'lorem ipsum '),

@@ -55,7 +55,7 @@ describe('replaceMatches', () => {
     );
   });
 
-  it('X10: a match of 700 characters is gone, char by char and at once', () => {
+  it('X10: a match of 700 characters is gone, char by char and as a whole', () => {
     const long = `My sk-${'abcdefg'.repeat(100)}, ok`;
     expect(shownOf(/sk-[a-z]+/, 128, Array.from(long)).join('')).toBe('My <>, ok');
     expect(shownOf(/sk-[a-z]+/, 128, [long]).join('')).toBe('My <>, ok');

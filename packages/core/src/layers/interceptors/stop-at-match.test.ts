@@ -129,7 +129,7 @@ describe('stopAtMatch', () => {
     });
   });
 
-  it('H7: a match that ends first goes before one that begins first, in one piece as in many', () => {
+  it('H7: a match that ends first takes precedence over one that begins first, in one piece as in many', () => {
     expect(verdictOf(/bcdef|cd/, Array.from('abcdef'))).toEqual(['ab', true]);
     expect(verdictOf(/bcdef|cd/, ['abcdef'])).toEqual(['ab', true]);
   });
@@ -166,7 +166,7 @@ describe('stopAtMatch', () => {
     );
   });
 
-  it('takes what is no text for the end of a text', () => {
+  it('takes what is no text for the end of the text', () => {
     const thought: ContentChunk = { type: 'thinking', text: 'Hm.' };
     const shown: unknown[] = [];
     from([...textChunk('ab'), thought, ...textChunk('c')])

@@ -194,7 +194,7 @@ describe('inProcessLongTermMemory', () => {
     word: fc.constantFrom('tea', 'milk', 'car', '水車', ''),
   });
 
-  it('G3: what is found in a scope is of it, is there, and holds the word, whatever happens', () => {
+  it('G3: what is found in a scope is of it, is there, and holds the word, no matter what happens', () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 40 }),

@@ -66,7 +66,7 @@ describe('withLongTermMemory, agent', () => {
     expect(shownTo(model, 5).at(-1)).toBe('No memories were found.');
   });
 
-  it('I12: no argument of the model names anybody', async () => {
+  it('I12: no argument of the model names anyone', async () => {
     const memory = remembering('Ann likes tea.');
     const others = { userId: 'ann', scope: ann, sessionId: 's', metadata: { userId: 'ann' } };
     const model = scriptedModel(
@@ -87,7 +87,7 @@ describe('withLongTermMemory, agent', () => {
     expect(await heldOf(memory, bob)).toEqual(['Bob was here.']);
   });
 
-  it('G3: forgets where it may, by the ids that it was shown', async () => {
+  it('G3: forgets if it may, by the ids that it was shown', async () => {
     const memory = remembering('Likes tea.', 'Lives in Oslo.');
     const model = scriptedModel(
       [toolCall('retrieve_memory', { query: 'tea' })],
@@ -182,8 +182,8 @@ const answersOf = (turns: readonly (readonly string[])[]): readonly (readonly Mo
   [text('Done.')],
 ];
 
-describe('withLongTermMemory, whatever the model does', () => {
-  it('I8: what was recalled is neither stored nor recorded anew, in any mode', async () => {
+describe('withLongTermMemory, no matter what the model does', () => {
+  it('I8: what was recalled is neither stored nor recorded again, in any mode', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...modes),
@@ -214,7 +214,7 @@ describe('withLongTermMemory, whatever the model does', () => {
 
   const waits = fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 12 });
 
-  it('G3: calls of two users at once see and write their own memory only, in any order', () => {
+  it('G3: calls of two users at the same time see and write their own memory only, in any order', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...modes),

@@ -107,7 +107,7 @@ describe('withLongTermMemory, ranking by the model', () => {
     expect(await says(`${'x'.repeat(4_000)} [2]`)).toBe('pqr!');
   });
 
-  it('G3: whatever the model says, no more than top of the candidates are shown, each once', async () => {
+  it('G3: for any answer of the model, no more than top of the candidates are shown, each once', async () => {
     const part = fc.oneof(
       fc.nat(12).map(String),
       fc.constantFrom('[', ']', ',', ' ', '-', '.', '{"a":'),
@@ -154,7 +154,7 @@ describe('withLongTermMemory, ranking by the model', () => {
     expect(warningsIn(events)).toEqual([]);
   });
 
-  it('G3: is asked nothing where all can be shown, and where it is not to rank', async () => {
+  it('G3: is asked nothing if all can be shown, or if it is not to rank', async () => {
     for (const more of [{ rank: true, top: 5 }, { rank: true, candidates: 2 }, { rank: false }]) {
       const model = scriptedModel([text('Tea.')]);
       const agent = createAgent(withLongTermMemory({ model }, { memory: someTeas(), ...more }));
@@ -164,7 +164,7 @@ describe('withLongTermMemory, ranking by the model', () => {
     }
   });
 
-  it('G3: picks from as many as it is told', async () => {
+  it('G3: picks from the given number', async () => {
     const { model } = await ranked([text('[1]')], { candidates: 4 });
     expect(shownTo(model)[0]?.match(/^Memory \d/gmu)).toHaveLength(4);
   });
@@ -198,7 +198,7 @@ describe('withLongTermMemory, ranking by the model', () => {
     );
   });
 
-  it('S1: an interrupt ends it at once', () => {
+  it('S1: an interrupt ends it immediately', () => {
     marbles(({ scheduler, expectObservable }) => {
       const model = scriptedModel(NEVER);
       const options = withLongTermMemory({ model }, { memory: someTeas(), rank: true });

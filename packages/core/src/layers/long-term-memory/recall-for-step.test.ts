@@ -84,7 +84,7 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     },
   );
 
-  it('G3: shows nothing anew that is shown already, and then what comes behind it', async () => {
+  it('G3: does not show again what is shown already, and adds what comes after it', async () => {
     const memory = remembering('Bake at 200.', 'Bake at 210.', 'Bake at 220.', 'Bake it long.');
     const model = scriptedModel([create], [update(2, 'in progress')], [text('Done.')]);
     const agent = createAgent(withLongTermMemory(withPlan({ model }), { memory, top: 2 }));
@@ -114,7 +114,7 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     expect(notesIn(model).at(-1)).toBe('The mill is by the sea.');
   });
 
-  it('G3: does not where it is not to, and in the mode agent', async () => {
+  it('G3: does not without the option, and in the mode agent', async () => {
     for (const more of [{ recallForSteps: false }, { mode: 'agent' }] as const) {
       expect(notesIn((await run(more)).model)).toEqual(Array(5).fill(undefined));
     }
@@ -142,7 +142,7 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     expect(reply.iterations).toBe(3);
   });
 
-  it('G3: a memory that fails is a warning each time, and the call goes on', async () => {
+  it('G3: a memory that fails is a warning each time, and the call continues', async () => {
     const recall$ = () => {
       throw new Error('down');
     };

@@ -120,7 +120,7 @@ describe('withLongTermMemory, static', () => {
     },
   );
 
-  it('R1: it stands with what is found also where nothing is found, so that the history can be cached', async () => {
+  it('R1: it stands with what is found also if nothing is found, so that the history can be cached', async () => {
     const model = scriptedModel([text('Hello.')], [text('Tea.')]);
     const nothing = retrieve({ retrieve$: () => of([]) }, { placement: 'beforeInput' });
     const options = { model, use: [nothing] };
@@ -136,7 +136,7 @@ describe('withLongTermMemory, static', () => {
     ]);
   });
 
-  it('G3: tells what the model is shown, and nothing where that is nothing', async () => {
+  it('G3: reports what the model is shown, and nothing if that is nothing', async () => {
     const model = scriptedModel([text('Oslo.')], [text('Hm.')]);
     const agent = createAgent(
       withLongTermMemory({ model }, { memory: remembering('Lives in Oslo.') }),
@@ -149,7 +149,7 @@ describe('withLongTermMemory, static', () => {
     expect(await recalledBy('xyz')).toEqual([]);
   });
 
-  it('G3: shows the top 3, or as many as it is told', async () => {
+  it('G3: shows the top 3, or the given number', async () => {
     const texts = ['tea one', 'tea two', 'tea three', 'tea four'];
     for (const [options, count] of [
       [{}, 3],
@@ -248,7 +248,7 @@ describe('withLongTermMemory, static', () => {
     ).toEqual(['at home']);
   });
 
-  it('I11: records what interceptors have made of it', async () => {
+  it('I11: records it as edited by interceptors', async () => {
     const memory = inProcessLongTermMemory();
     const model = scriptedModel([text('The code is 1234.')]);
     const interceptors = [
@@ -315,7 +315,7 @@ describe('withLongTermMemory, static', () => {
     ],
     ['a refusal', { answer: [text('No.'), finish('refusal')] }],
     ['an error', { answer: NEVER, options: { limits: { timeouts: { callMs: 5 } } } }],
-  ] as const)('G3: records nothing behind %s', (_, given) => {
+  ] as const)('G3: records nothing after %s', (_, given) => {
     const {
       options = {},
       use = [],
@@ -379,7 +379,7 @@ describe('withLongTermMemory, static', () => {
     expect(asked).toEqual([]);
   });
 
-  it('G3: looks for what it is told', async () => {
+  it('G3: looks for the given query', async () => {
     const model = scriptedModel([text('Oslo.')]);
     const query = () => 'oslo';
     const memory = remembering('Lives in Oslo.', 'Likes tea.');
@@ -428,7 +428,7 @@ describe('withLongTermMemory, of its scope', () => {
         throw new Error('Who?');
       },
     ],
-  ])('G3: a scope of %s is none', async (_, scope) => {
+  ])('G3: a scope of %s is invalid', async (_, scope) => {
     const model = scriptedModel([text('?')]);
     const memory = remembering('Likes tea.');
     const settings = { memory, scope: scope as never };

@@ -81,7 +81,7 @@ describe('phases that think beside the loop', () => {
     ]);
   });
 
-  it('L3, R4: count no iteration, and what they cost is told by phase', async () => {
+  it('L3, R4: are no iteration, and their cost is reported by phase', async () => {
     const spent = (n: number) =>
       ({ type: 'usage', usage: { inputTokens: n, outputTokens: 1 } }) as const;
     const model = scriptedModel(
@@ -102,7 +102,7 @@ describe('phases that think beside the loop', () => {
     ]);
   });
 
-  it('G1: a failure is a warning, and the call goes on', async () => {
+  it('G1: a failure is a warning, and the call continues', async () => {
     const model = scriptedModel(
       throwError(() => new MillraceError('server', 'Down.')),
       [toolCall('spin')],
@@ -137,7 +137,7 @@ describe('phases that think beside the loop', () => {
     await expect(failed.call('?')).rejects.toMatchObject({ code: 'interceptor' });
   });
 
-  it('H2, X10: interceptors shape what is asked and what came of it', async () => {
+  it('H2, X10: interceptors shape what is asked and what is answered', async () => {
     const model = scriptedModel([text('The key is sk-12.')], [text('Done.')]);
     const agent = createAgent({
       model,
@@ -186,7 +186,7 @@ describe('phases that think beside the loop', () => {
     expect(chunks).toMatchObject([{ phase: 'analyseTask', delta: 'A', iteration: 0 }]);
   });
 
-  it('G1: another model thinks, where it is told so', async () => {
+  it('G1: another model thinks, if it has one of its own', async () => {
     const wise = scriptedModel([text('Think.')]);
     const model = scriptedModel([text('Done.')]);
     const use = [insertBefore(reasoning, analyseTask({ model: wise, maxTokens: 9 }))];

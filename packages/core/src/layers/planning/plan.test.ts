@@ -24,7 +24,7 @@ const run = async (...answers: readonly ScriptedAnswer[]) => {
 };
 
 describe('the plan of a call', () => {
-  it('G1, S5: is told by events, which make each state of the one before', async () => {
+  it('G1, S5: is reported by events, which make each state from the one before', async () => {
     const { changes } = await run(
       [create('Mill', 'Knead', 'Bake')],
       [update(1, 'in progress')],
@@ -105,7 +105,7 @@ describe('the plan of a call', () => {
     ]);
   });
 
-  it('S5: tells also what the last turn has changed', async () => {
+  it('S5: reports also what the last turn has changed', async () => {
     const model = scriptedModel(
       [create('Mill')],
       [update(1, 'done'), toolCall('complete_task', { answer: 'Milled.' })],
@@ -116,7 +116,7 @@ describe('the plan of a call', () => {
     expect(changes).toMatchObject([{}, { state: { steps: [{ status: 'done' }] } }]);
   });
 
-  it('S3: goes on in the next call of its session, and in no other', async () => {
+  it('S3: continues in the next call of its session, and in no other', async () => {
     const model = scriptedModel(
       [create('Mill', 'Bake')],
       [text('Planned.')],
@@ -134,7 +134,7 @@ describe('the plan of a call', () => {
     expect(reply.toolCalls).toMatchObject([{ isError: true }]);
   });
 
-  it('S5: is told once where a call goes on with it, and not at all where it is settled', async () => {
+  it('S5: is reported once if a call continues it, and not at all if it is settled', async () => {
     const model = scriptedModel(
       [create('Mill', 'Bake')],
       [update(1, 'done')],
@@ -186,7 +186,7 @@ describe('the plan of a call', () => {
     expect(await run1(shorter)).toEqual(['fine', 'There is no step 2: the plan has steps 1 to 1.']);
   });
 
-  it('G1: without its phase nothing is planned, and the tools say so', async () => {
+  it('G1: without its phase nothing is planned, and the tools report it', async () => {
     const model = scriptedModel([update(1, 'done')], [text('Well.')]);
     const reply = await createAgent({ model, tools: createPlanTools() }).call('?');
     expect(reply.toolCalls).toMatchObject([{ isError: true }]);
@@ -209,7 +209,7 @@ describe('the plan of a call', () => {
     ),
   });
 
-  it('X15, S5: whatever a model says, a plan is a plan, and its patches lead to it', () => {
+  it('X15, S5: for any answer of a model, a plan is a plan, and its patches lead to it', () => {
     fc.assert(
       fc.property(fc.array(use, { maxLength: 8 }), (uses) => {
         let plan: Plan | undefined;

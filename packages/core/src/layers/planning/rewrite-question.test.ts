@@ -31,7 +31,7 @@ const sessionOf = (answers: readonly ScriptedAnswer[], options: RewriteQuestionO
 const says = (words: string): ScriptedAnswer => [text(words)];
 
 describe('rewriteQuestion', () => {
-  it('G1: writes anew what is asked behind more than three messages, and looks for that', async () => {
+  it('G1: rewrites a question after more than three messages, and looks for that', async () => {
     const answers = ['1', '2', 'Where is the mill of Wye?', 'There.'].map(says);
     const { session, model, asked, memory } = sessionOf(answers);
     await session.call('Tell me of the mill.');

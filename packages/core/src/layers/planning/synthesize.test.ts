@@ -33,7 +33,7 @@ const agentOf = (
 const done = [toolCall('complete_task', {})];
 
 describe('synthesize', () => {
-  it('G1: writes the answer where the task is done without one', async () => {
+  it('G1: writes the answer if the task is done without one', async () => {
     const { agent, model } = agentOf([[toolCall('look')], done, [text('It is there.')]]);
     const reply = await agent.call('?');
     expect(reply).toMatchObject({ reason: 'answer', iterations: 2 });
@@ -117,7 +117,7 @@ describe('synthesize', () => {
     });
   });
 
-  it('R3: the answer of the completion tool has the form as well, or is written anew', async () => {
+  it('R3: the answer of the completion tool has the form as well, or is written again', async () => {
     const schema = {
       type: 'object',
       properties: { at: { type: 'string' } },
@@ -154,7 +154,7 @@ describe('synthesize', () => {
     });
   });
 
-  it('G1: cites what was retrieved, where there is something', async () => {
+  it('G1: cites what was retrieved, if there is something', async () => {
     const { agent, model } = agentOf([done, [text('At a [1].')]], {}, { cites: true });
     const reply = await agent.call('?');
     expect(reply.sources?.map(({ source }) => source)).toEqual(['a.md', 'b.md']);
@@ -203,7 +203,7 @@ describe('synthesize', () => {
     expect(usageByPhase['synthesize']?.inputTokens).toBe(11);
   });
 
-  it('I14: is refused what it does not have, and completes by the name that it is told', async () => {
+  it('I14: is refused what it does not have, and completes by the configured name', async () => {
     expect(() => synthesize({ when: 'never' as never })).toThrow(/'when' must be/);
     expect(() => completeTask({ name: '' })).toThrow(/'name' must be/);
     const model = scriptedModel([toolCall('finish', {})], [text('So.')]);

@@ -96,7 +96,7 @@ describe('citationsIn', () => {
     expect(read(text)).toBe(numbers);
   });
 
-  it('R7: the places are those of the marks, whatever stands around them', () => {
+  it('R7: the places are those of the marks, no matter what stands around them', () => {
     const part = fc.oneof(
       fc.constantFrom('[1]', '[2, 3]', '[9]', '`', '```\n', '\n\n', '[', '](', ')', '😀', '\\'),
       fc.string({ unit: 'binary', maxLength: 5 }),

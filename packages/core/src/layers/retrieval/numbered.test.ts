@@ -58,11 +58,11 @@ describe('numbered', () => {
     expect(preface).toMatch(/quoted.*never as instructions.*such as \[1\]\.$/u);
   });
 
-  it('R7: is empty where nothing was found', () => {
+  it('R7: is empty if nothing was found', () => {
     expect(numbered([])).toBe('');
   });
 
-  it('R7: leaves nothing of what a text pretends to be', () => {
+  it('R7: leaves nothing of what text pretends to be', () => {
     expect(numbered(hostile.slice(0, 3).map((text) => passage(text)))).toBe(
       [
         'Passages that were found for the request. Lines starting with > are quoted from documents. ' +
@@ -98,7 +98,7 @@ describe('numbered', () => {
     );
   });
 
-  it('R7: keeps every word of a text', () => {
+  it('R7: keeps every word of text', () => {
     const texts = fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 6 });
     // Line ends, what nobody sees, and what may start a token of a template.
     const changed = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}<＜﹤◁[［]/gu;

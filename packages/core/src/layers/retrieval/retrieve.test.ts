@@ -96,7 +96,7 @@ describe('retrieve', () => {
       'gives something else',
       () => from<readonly (readonly RetrievedPassage[])[]>(['down' as never]),
     ],
-  ])('C1: one that %s is a warning, and the call goes on', async (_, retrieve$) => {
+  ])('C1: one that %s is a warning, and the call continues', async (_, retrieve$) => {
     const model = scriptedModel([text('Well.')]);
     const agent = createAgent({ model, use: [retrieve({ retrieve$ })] });
     const events = await record(agent.stream$('?'));
@@ -210,7 +210,7 @@ describe('retrieve', () => {
     expect(shown[1]).toContain('new');
   });
 
-  it('C1: looks for nothing where nothing is asked, or the call is not to run', async () => {
+  it('C1: looks for nothing if nothing is asked, or the call is not to run', async () => {
     const retriever = finding();
     const quiet = createAgent({
       model: scriptedModel([text('1')]),

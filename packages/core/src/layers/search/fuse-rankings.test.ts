@@ -69,7 +69,7 @@ describe('fuseRankings', () => {
     );
   });
 
-  it('R7: what is added behind a ranking does not move those before it', () => {
+  it('R7: what is added after a ranking does not move those before it', () => {
     fc.assert(
       fc.property(ranking, ranking, (a, b) => {
         const order = (given: readonly (readonly number[])[]) =>

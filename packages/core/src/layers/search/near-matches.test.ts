@@ -13,7 +13,7 @@ describe('nearMatches', () => {
     expect(nearMatches('york', cities)).toEqual(['new york']);
   });
 
-  it('finds nothing where nothing is near', () => {
+  it('finds nothing if nothing is near', () => {
     expect(nearMatches('atlantis', cities)).toEqual([]);
     expect(nearMatches('', cities)).toEqual([]);
     expect(nearMatches('x', ['y', 'z'])).toEqual([]);

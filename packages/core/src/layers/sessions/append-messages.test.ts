@@ -358,7 +358,7 @@ describe('S4: a kept session appends its messages', () => {
     expect(take()).toEqual(['append', 'append']);
   });
 
-  it('saves the whole state once after a save that failed: nobody knows what the store has', async () => {
+  it('saves the whole state once after a save that failed, because it is unknown what the store has', async () => {
     const { store, take } = counting(inProcessSessions());
     const { store: failed, fail } = failing(store);
     const session = await keepSessions(answering(), failed).open('s');

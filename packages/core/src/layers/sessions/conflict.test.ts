@@ -97,7 +97,7 @@ const failureOf = async (call: Promise<unknown>): Promise<MillraceError> =>
   );
 
 describe('S6: a call whose session another process has saved meanwhile', () => {
-  it('is named, and found by a resume, as a branch where it began', async () => {
+  it('is named, and found by a resume, as a branch at its beginning', async () => {
     const { process, lines, stored } = place();
     const slow = later(text('slow'), spent(10));
     const [one, two] = [
@@ -210,7 +210,7 @@ describe('S6: a call whose session another process has saved meanwhile', () => {
     ]);
   });
 
-  it('is continued if its process ended, though others have gone on', async () => {
+  it('is continued if its process ended, though others have continued', async () => {
     const { process, lines, dying } = place();
     const crashed = dying([toolCall('look')], () => NEVER);
     const lost = await crashed.kept.open('s');
@@ -286,7 +286,7 @@ describe('S6: a call whose session another process has saved meanwhile', () => {
     });
   });
 
-  it('does not take the head from a conversation that has gone on', async () => {
+  it('does not take the head from a conversation that has continued', async () => {
     const { process, lines } = place();
     const kept = process([text('one')], [text('again')]);
     const lost = await kept.open('s');
@@ -343,7 +343,7 @@ describe('S6: a call whose session another process has saved meanwhile', () => {
     expect(textOf((await last.resume('b', { tools: own.tools })) ?? { content: [] })).toBe('done');
   });
 
-  it('says how to go on without a call, and begins anew in a removed conversation', async () => {
+  it('says how to continue without a call, and begins again in a removed conversation', async () => {
     const { driver, store, process, lines } = place();
     const kept = process([text('one')], [text('two')]);
     const session = await kept.open('s');
@@ -379,7 +379,7 @@ describe('S6: calls that a session has left for good', () => {
     expect((await lines()).head).toEqual(['c/input/0', 'c/1']);
   });
 
-  it('stay away if they were aborted, and the conversation went on, also after a conflict', async () => {
+  it('stay away if they were aborted, and the conversation continued, also after a conflict', async () => {
     const { process, lines } = place();
     const kept = process(() => NEVER, [text('two')], [text('three')]);
     const session = await kept.open('s');

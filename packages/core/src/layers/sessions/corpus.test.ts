@@ -35,7 +35,7 @@ describe('S4: the saved states', () => {
     expect(await other.saveState()).toEqual(state);
   });
 
-  it.each(names)('%s is a session that goes on', async (name) => {
+  it.each(names)('%s is a session that continues', async (name) => {
     const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
     const state = read(name);
     await session.loadState(state);
@@ -72,7 +72,7 @@ describe('a state that is damaged', () => {
   const other = changed(tools, { 'messages.2.content.0.toolCallId': 'other' }) as SessionState;
 
   it.each([...cut, ['a result of another tool call', other] as const])(
-    'S11: is loaded if a tool call lacks its one result, and the next call repairs it, or refuses it where it is strict: %s',
+    'S11: is loaded if a tool call lacks its one result, and the next call repairs it, or refuses it if it is strict: %s',
     async (_name, state) => {
       const agent = sampleAgent([[text('Gladly.')]]);
       const session = sessions(agent).open('s');

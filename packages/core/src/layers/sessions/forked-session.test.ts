@@ -60,7 +60,7 @@ describe('S7: the session of an agent below a fork', () => {
     ['2', ['q0 q1 q2']],
     ['2/0', ['q0 q1 q2']],
     ['call_2_0/reply', []],
-  ])('goes on at %s with what it held there, in a copy of its own', async (at, expected) => {
+  ])('continues at %s with what it held there, in a copy of its own', async (at, expected) => {
     const { agent, durable, heard, held, fork } = await begun();
     await durable.resume(agent, await fork(at, 'f'));
     expect(heard).toEqual(expected);

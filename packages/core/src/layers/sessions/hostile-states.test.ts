@@ -48,7 +48,7 @@ describe('S4, X15: a state of hostile size', () => {
     expect(() => readState(state)).toThrow(why);
   });
 
-  it('is taken where it is one long text, or as many messages as a session may have', async () => {
+  it('is taken if it is one long text, or as many messages as a session may have', async () => {
     const session = sessions(sampleAgent()).open('s');
     const text = 'x'.repeat(50_000_000);
     const long = [{ id: 'm', role: 'user', content: [{ type: 'text', text }] }];

@@ -181,7 +181,7 @@ describe('S3: a handle of a session that was closed because it was idle', () => 
   };
   const changed = { title: 'After', groups: { web: false, mail: true } };
 
-  it('opens it again for what is set on it, and saves that, though nobody uses it', async () => {
+  it('opens it again for what is set on it, and saves that, without another use', async () => {
     const { session, pass, stored } = await setUp();
     await pass(101);
     expect(await stored()).toMatchObject(known);

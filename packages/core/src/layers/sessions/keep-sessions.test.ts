@@ -63,7 +63,7 @@ describe('S4: keepSessions', () => {
         for await (const _event of session.stream('a'));
       },
     ],
-  ])('saves behind %s', async (_name, call) => {
+  ])('saves after %s', async (_name, call) => {
     const store = inProcessSessions();
     const session = await open(says('one'), store);
     await call(session);
@@ -86,7 +86,7 @@ describe('S4: keepSessions', () => {
     await expect(other.call('a')).rejects.toThrow('broken');
   });
 
-  it('S5: tells a conflict, and lets nobody go on with what is no longer there', async () => {
+  it('S5: reports a conflict, and refuses to continue with what is no longer there', async () => {
     const store = inProcessSessions();
     const sessions = keepSessions(says('one', 'three'), store);
     const ours = await sessions.open('s');
@@ -165,7 +165,7 @@ describe('S4: keepSessions', () => {
     });
   });
 
-  it('S3: loads once where the first leaves before it is loaded, and again after a failure or a close', () => {
+  it('S3: loads once if the first leaves before it is loaded, and again after a failure or a close', () => {
     marbles(({ scheduler, expectObservable, flush, cold }) => {
       let loads = 0;
       const inner = inProcessSessions();
@@ -242,7 +242,7 @@ describe('S4: keepSessions', () => {
     });
   });
 
-  it('saves nothing behind a call that was not let in', async () => {
+  it('saves nothing after a call that was not let in', async () => {
     const store = inProcessSessions();
     const session = await open(sampleAgent([NEVER]), store);
     const running = session.call$('a').subscribe({ error: () => undefined });

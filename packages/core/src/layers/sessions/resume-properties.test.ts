@@ -136,7 +136,7 @@ describe('S4, S6: a kept session whose process ends anywhere', () => {
     }
   });
 
-  it('has it also where it ends again and again', async () => {
+  it('has it also if it ends again and again', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(turns, { minLength: 1, maxLength: 3 }),

@@ -80,8 +80,8 @@ const idsIn = async (store: SessionStore) => {
   return messages.map(({ id }) => id);
 };
 
-describe('S6: a kept session that goes on', () => {
-  it('with nothing, where nothing is lacking', async () => {
+describe('S6: a kept session that continues', () => {
+  it('with nothing, if nothing is missing', async () => {
     const { chat, store } = place();
     const session = await chat([[text('one')]]);
     expect(await session.resume()).toBeUndefined();
@@ -95,7 +95,7 @@ describe('S6: a kept session that goes on', () => {
   });
 
   it.each([[undefined], [{ events: () => false }]])(
-    'with a call that had ended, and was not saved, whatever events are kept',
+    'with a call that had ended, and was not saved, for any kept events',
     async (options) => {
       const { chat, store, full } = place(options);
       const lost = await chat([[text('one')]], full);
@@ -108,7 +108,7 @@ describe('S6: a kept session that goes on', () => {
     },
   );
 
-  it('with one that has failed, been saved, gone on, and not been saved', async () => {
+  it('with one that has failed, been saved, been continued, and not been saved', async () => {
     const { chat, store, full } = place();
     const first = await chat([[toolCall('look')], broken]);
     await expect(first.call('a', { callId: 'c' })).rejects.toThrow('broken');
@@ -185,7 +185,7 @@ describe('S6: a kept session that goes on', () => {
     });
   });
 
-  it('without what is saved already and dropped, where it is asked for again', async () => {
+  it('without what is saved already and dropped, if it is asked for again', async () => {
     const { calls, store } = place();
     const lastTwo = forgetful(2);
     const model = scriptedModel(...[1, 10, 100].map((tokens) => [text('ok'), spent(tokens)]));

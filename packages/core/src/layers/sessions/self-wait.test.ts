@@ -48,7 +48,7 @@ const ways: Readonly<Record<string, (call$: () => Observable<string>) => unknown
 describe('S3: a tool that would wait for its own call', () => {
   const modes: readonly OnBusy[] = ['queue', 'steer', 'switch'];
   it.each(Object.keys(ways).flatMap((way) => modes.map((onBusy) => [way, onBusy] as const)))(
-    'gets an error at once, %s, with %s',
+    'gets an error immediately, %s, with %s',
     async (way, onBusy) => {
       const { session } = sessionThat(() => ways[way]?.(() => asked$(session, { onBusy })));
       const reply = await session.call('?');
@@ -96,7 +96,7 @@ describe('S3: a tool that would wait for its own call', () => {
     expect(outputs.filter((output) => output === 'busy')).toHaveLength(1);
   });
 
-  it('is told why', async () => {
+  it('gets the reason', async () => {
     const { session } = sessionThat(() => session.call('?'));
     const reply = await session.call('?');
     expect(reply.toolCalls[0]).toMatchObject({

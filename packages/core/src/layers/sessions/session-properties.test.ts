@@ -123,7 +123,7 @@ const play = (steps: readonly Step[]) => {
   return { session, ends, most, busy };
 };
 
-describe('a session, whatever is done to it', () => {
+describe('a session, after any operations', () => {
   it('S3: calls it one at a time, ends each, and leaves whole pairs and an empty queue (I1)', async () => {
     const outcomes = new Set<string>();
     await fc.assert(

@@ -24,7 +24,7 @@ const stateOf = (name: keyof typeof sampleStates): Promise<SessionState> =>
   sampleStates[name]?.() ?? Promise.reject(new Error(name));
 
 describe('S4: the state of a session', () => {
-  it('goes on in another process as if there were none between', async () => {
+  it('continues in another process as if it were the same one', async () => {
     const first = sessions(sampleAgent([[toolCall('add', { a: 1, b: 2 })], [text('3')]])).open('s');
     await first.call('Add.');
     const model = scriptedModel([text('It was 3.')]);
@@ -314,7 +314,7 @@ describe('S4: loading a state', () => {
       { replace$: undefined as never },
       "it has no 'replace$'. Add replace$(messages)",
     ],
-  ])('I10: leaves all as it was where the memory %s', async (_name, changes, message) => {
+  ])('I10: leaves all as it was if the memory %s', async (_name, changes, message) => {
     const session = sessions(sampleAgent([[text('a')]]), { memory: memoryOf(changes) }).open('s');
     await session.call('a');
     session.toolkit.activate('web');

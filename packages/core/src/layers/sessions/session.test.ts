@@ -114,7 +114,7 @@ describe('a call that finds its session busy', () => {
     });
   });
 
-  it('S3: the queue can be listed, and whoever leaves is no longer in it', () => {
+  it('S3: the queue can be listed, and a call that leaves is no longer in it', () => {
     const session = sessions(createAgent({ model: scriptedModel(NEVER, NEVER) }), {
       onBusy: 'queue',
     }).open('s');
@@ -308,7 +308,7 @@ describe('a call that finds its session busy', () => {
     return { session, heard };
   };
 
-  it('H4: whoever is refused meanwhile does not wake the next call before the last event of the one before', () => {
+  it('H4: a call that is refused meanwhile does not wake the next call before the last event of the one before', () => {
     const codes: unknown[] = [];
     const { heard } = atTheEnd((session) => {
       session
@@ -349,7 +349,7 @@ describe('a call that finds its session busy', () => {
     expect(await stored(session)).toEqual(['user: a', 'assistant: 1', 'user: b', 'assistant: 2']);
   });
 
-  it('H4: the events of a queued call of the same family are told as they happen', async () => {
+  it('H4: the events of a queued call of the same family are reported as they happen', async () => {
     const order: string[] = [];
     const open$ = new Subject<void>();
     const inner = sessions(
@@ -426,7 +426,7 @@ describe('a call that finds its session busy', () => {
     expect(asked).toEqual(['work']);
   });
 
-  it('H4: the next call begins behind the last event of one that is left', () => {
+  it('H4: the next call begins after the last event of one that is left', () => {
     const speaking$ = new Subject<ModelChunk>();
     const talking = sessions(createAgent({ model: scriptedModel(speaking$, [text('2')]) }), {
       onBusy: 'queue',
@@ -480,7 +480,7 @@ describe('steering', () => {
     ]);
   });
 
-  it('S3: tells when it was delivered', () => {
+  it('S3: reports when it was delivered', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
       const session = sessions(
         createAgent({

@@ -213,7 +213,7 @@ const play = (calls: readonly Call[], memory: MemoryFactory, use: Use = []) => {
 };
 
 describe('S5: the events of a call', () => {
-  it('S4: make of the state before it the state after it, whatever happens', async () => {
+  it('S4: make the state after it from the state before it, in every case', async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(
@@ -265,7 +265,7 @@ describe('S5: the events of a call', () => {
     );
   });
 
-  it('tell what memory has of a call, late results too, when it has it', async () => {
+  it('report what memory has of a call, late results too, when it has it', async () => {
     const { session } = play([], inProcessMemory());
     const model = scriptedModel([toolCall('waits', {}, 'w')], [text('Done.')]);
     await session.call('?', { callId: 'a', model });
@@ -283,7 +283,7 @@ describe('S5: the events of a call', () => {
     ).toBe(true);
   });
 
-  it('tell nothing of what has not changed, and of a call without a session nothing', async () => {
+  it('report nothing that has not changed, and nothing of a call without a session', async () => {
     const { session } = play([], inProcessMemory());
     session.toolkit.activate('a');
     await session.call('?', { model: scriptedModel([text('ok')]) });
@@ -304,7 +304,7 @@ describe('S5: the events of a call', () => {
     expect(types).not.toContain('messagesAppended');
   });
 
-  it('tell first what the program has done between two calls, once', async () => {
+  it('report first what the program has done between two calls, once', async () => {
     const { session } = play([], inProcessMemory());
     const model = scriptedModel([text('one')], [text('two')], [text('three')]);
     await session.call('?', { model, callId: 'a' });
@@ -331,7 +331,7 @@ describe('S5: the events of a call', () => {
     expect(types).not.toContain('messagesRemoved');
   });
 
-  it('tell nothing of a state that is loaded: whoever loads it knows it', async () => {
+  it('report nothing of a state that is loaded, because the program knows it', async () => {
     const { session } = play([], inProcessMemory());
     session.toolkit.activate('b');
     await session.loadState(await session.saveState());
@@ -339,7 +339,7 @@ describe('S5: the events of a call', () => {
     expect(events.map(({ type }) => type)).not.toContain('stateChanged');
   });
 
-  it('tell what the program does while they run, when it does it', async () => {
+  it('report what the program does while they run, when it does it', async () => {
     const { session } = play([], inProcessMemory());
     const note = tool({
       name: 'note',
@@ -358,7 +358,7 @@ describe('S5: the events of a call', () => {
     ]);
   });
 
-  it('tell the groups and the approvals with patches', async () => {
+  it('report the groups and the approvals with patches', async () => {
     const { session } = play([], inProcessMemory());
     const model = scriptedModel(
       [toolCall('manage_tools', { activate: ['b'] })],

@@ -31,7 +31,7 @@ const { value } = fc.letrec((tie) => ({
 }));
 
 describe('S5: toJsonPatch', () => {
-  it('makes of a state what immer makes of it, for any reader of RFC 6902', () => {
+  it('makes the same state as immer, for any reader of RFC 6902', () => {
     const state = fc.record({
       list: fc.array(value, { maxLength: 5 }),
       fields: fc.dictionary(

@@ -125,7 +125,7 @@ describe('S6: the calls that a session lacks', () => {
     expect(await resumed()).toEqual([]);
   });
 
-  it('are none that were interrupted while they waited', async () => {
+  it('do not include those that were interrupted while they waited', async () => {
     const { chat, resumed } = place();
     const { session, ask, end } = await chat(() => NEVER);
     ['a', 'b'].forEach((callId) => ask(callId));
@@ -143,7 +143,7 @@ describe('S6: the calls that a session lacks', () => {
     expect(await resumed()).toEqual([]);
   });
 
-  it.each([0, 1])('come in their order where they were made at once (%i)', async (later) => {
+  it.each([0, 1])('come in their order if they were made at the same time (%i)', async (later) => {
     let now = 0;
     const { chat, resumed } = place(() => now);
     const said$ = new Subject<ModelChunk>();
@@ -169,7 +169,7 @@ describe('S6: the calls that a session lacks', () => {
     expect(await resumed()).toEqual([]);
   });
 
-  it('come in their order, also where one had ended by then', async () => {
+  it('come in their order, also if one had ended by then', async () => {
     let now = 0;
     const { driver, store, resumed } = place(() => now);
     const { answer$, come } = later();

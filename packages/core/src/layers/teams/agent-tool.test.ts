@@ -81,7 +81,7 @@ describe('agentTool', () => {
     expect(reply.toolCalls).toMatchObject([{ output: 'It is done.', isError: false }]);
   });
 
-  it('G4: an input of its own, and what is made of it', async () => {
+  it('G4: an input of its own, and its result', async () => {
     const inner = scriptedModel([text('a')], [text('b')]);
     const input = z.object({ city: z.string() });
     const helper = helperOf({ model: inner });
@@ -108,7 +108,7 @@ describe('agentTool', () => {
     ]);
   });
 
-  it('G4: tells an output as JSON, and what it took in the details', async () => {
+  it('G4: reports an output as JSON, and what it took in the details', async () => {
     const helper = helperOf({
       model: scriptedModel([text('{"city":"Oslo"}'), finish()]),
       use: [output(jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }))],
@@ -198,7 +198,7 @@ describe('agentTool', () => {
       'Failed: The interceptor prepare() at position 1 failed: Not that.',
       true,
     ],
-  ])('G4: tells in words of %s', async (_what, helper, output, isError) => {
+  ])('G4: reports %s in words', async (_what, helper, output, isError) => {
     expect(await observed(helper())).toEqual({ output, isError });
   });
 
@@ -225,7 +225,7 @@ describe('agentTool', () => {
     });
   });
 
-  it('G4: three levels deep, events tell their paths, in order', async () => {
+  it('G4: three levels deep, events report their paths, in order', async () => {
     const deep = createAgent({ name: 'deep', model: scriptedModel([text('bottom')]) });
     const middle = createAgent({
       name: 'middle',
@@ -291,7 +291,7 @@ describe('agentTool', () => {
     });
   });
 
-  it('G4: beyond the depth limit, a model is told to do it itself', async () => {
+  it('G4: beyond the depth limit, a model is asked to do it itself', async () => {
     let asked = 0;
     const digger: Agent = createAgent({
       name: 'digger',
@@ -330,7 +330,7 @@ describe('agentTool', () => {
     });
   });
 
-  it('S3: remembers in a session, where it has one; uses at once follow each other', async () => {
+  it('S3: remembers in a session, if it has one; calls at the same time follow each other', async () => {
     const inner = scriptedModel([text('a')], [text('b')], [text('c')]);
     const helper = helperOf({ model: inner });
     const model = scriptedModel([ask('1'), ask('2')], [text('done')], [ask('3')], [text('done')]);

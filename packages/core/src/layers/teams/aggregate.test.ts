@@ -60,7 +60,7 @@ describe('aggregate', () => {
     ]);
   });
 
-  it('H1: its calls are below the one above, and nobody in it speaks', async () => {
+  it('H1: its calls are below the one above, and none of them speaks', async () => {
     const step = aggregate(sequential(saying('a', 'word')), (reply) => textOf(reply).toUpperCase());
     const events = await record(asAgent(step, { name: 'team' }).stream$('?'));
     expect(events.filter(({ speaks }) => speaks)).toEqual([]);
@@ -71,7 +71,7 @@ describe('aggregate', () => {
     expect(last?.type === 'postCall' && textOf(last.reply)).toBe('WORD');
   });
 
-  it('G5: RxJS does it too where no call is above', async () => {
+  it('G5: RxJS does it too if there is no call above', async () => {
     const both$ = of('?').pipe(
       parallel(saying('a', 'Yes.'), saying('b', 'No.')),
       map(([a, b]) => `${textOf(a)} ${textOf(b)}`),

@@ -79,7 +79,7 @@ describe('asAgent', () => {
     expect(new Set(events.map(({ rootId }) => rootId))).toEqual(new Set(['c']));
   });
 
-  it('H1: only who speaks says so, in every event', async () => {
+  it('H1: only the agent that speaks has it in its events', async () => {
     const inner = asAgent(
       sequential(
         parallel(saying('a', 'A'), saying('b', 'B')),
@@ -96,7 +96,7 @@ describe('asAgent', () => {
     expect(await textsOf(events)).toEqual(['C']);
   });
 
-  it('H1: speaks counts only where the call above speaks itself', async () => {
+  it('H1: speaks counts only if the call above speaks itself', async () => {
     const quiet = saying('quiet', 'deep');
     const inner = createAgent({
       name: 'inner',
@@ -326,7 +326,7 @@ describe('asAgent', () => {
     });
   });
 
-  it('S1: an interrupt ends who runs politely, and begins nobody', () => {
+  it('S1: an interrupt ends the running agent politely, and begins no other', () => {
     marbles(({ model, cold, scheduler, expectObservable, expectSubscriptions }) => {
       const [first, second] = [model('-t------'), model('-(tf|)')];
       const memory = inProcessMemory();
@@ -368,7 +368,7 @@ describe('asAgent', () => {
     });
   });
 
-  it('S1: an interrupt before the first step begins nobody, and one cuts what hangs', () => {
+  it('S1: an interrupt before the first step begins no step, and one cuts what hangs', () => {
     marbles(({ model, cold, scheduler, expectObservable }) => {
       const never = model('-t');
       const early = asAgent(sequential(createAgent({ model: never })))
@@ -431,7 +431,7 @@ describe('asAgent', () => {
     });
   });
 
-  it('T13: what waits below is told, by the session that knows it', async () => {
+  it('T13: what waits below is reported, by the session that knows it', async () => {
     const member = createAgent({
       name: 'm',
       model: scriptedModel([text('Done.')]),

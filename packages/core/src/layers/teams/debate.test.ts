@@ -93,7 +93,7 @@ describe('debate', () => {
     ]);
   });
 
-  it('H1, I9: the judge speaks, and nobody else', async () => {
+  it('H1, I9: the judge speaks, and no other agent', async () => {
     const { agents } = twoSides();
     const team = asAgent(debate({ agents, rounds: 1, judge: named('judge', script('v1')) }), {
       name: 'team',
@@ -168,7 +168,7 @@ describe('debate', () => {
     });
   });
 
-  it('S1: an interrupt while a side speaks asks nobody any more', () => {
+  it('S1: an interrupt while a side speaks asks no further agent', () => {
     marbles(({ model, cold, scheduler, expectObservable }) => {
       const judge = script('v');
       const [pro, con] = [model('-t---'), model('-t---')];

@@ -149,7 +149,7 @@ describe('what a handoff carries', () => {
     expect(asked).toEqual([expect.stringMatching(/^Charged twice!\s+In May\.\s+By card\./)]);
   });
 
-  it('G5: words are carried whatever a wrapper makes of the reply', async () => {
+  it('G5: words are carried for any wrapper of the reply', async () => {
     const bob = scriptedModel([text('Bob.')]);
     const ann = agentOf('ann', scriptedModel([text('I know this.'), to('bob')]));
     const mapped: Agent = {
@@ -160,7 +160,7 @@ describe('what a handoff carries', () => {
     expect(seenBy(bob)).toContain('ann as user: I know this.');
   });
 
-  it('G5: the answer of a tool beside a handoff is told once, as its result', async () => {
+  it('G5: the answer of a tool beside a handoff is reported once, as its result', async () => {
     const bob = scriptedModel([text('Bob.')]);
     const end = tool({
       name: 'end',

@@ -115,7 +115,7 @@ describe('handoff', () => {
     expect((await desk.call('New')).name).toBe('triage');
   });
 
-  it('G5: begins with whom it is told to, and hands over to whom it may', async () => {
+  it('G5: begins with the configured agent, and hands over to those that are allowed', async () => {
     const models = [scriptedModel(), scriptedModel([text('b')]), scriptedModel()] as const;
     const desk = handoff({
       agents: [member('a', models[0]), member('b', models[1]), member('c', models[2])],
@@ -126,7 +126,7 @@ describe('handoff', () => {
     expect(toolsOf(models[1])).toEqual(['look', 'transfer_to_c']);
   });
 
-  it('G5: who is not in allow hands over to nobody', async () => {
+  it('G5: an agent that is not in allow hands over to no other', async () => {
     const model = scriptedModel([to('b')], [text('Then I do it.')]);
     const desk = handoff({ agents: [member('a', model), member('b', scriptedModel())], allow: {} });
     const reply = await desk.call('?');
@@ -195,7 +195,7 @@ describe('handoff', () => {
     expect(seenBy(billing)).toEqual(['user: ?', 'user: Be brief.']);
   });
 
-  it('G5: carryAll tells of tools, carryLast of the last question', async () => {
+  it('G5: carryAll has the tools, carryLast those of the last question', async () => {
     const seen = async (filter: typeof carryAll) => {
       const billing = scriptedModel([text('b')]);
       const desk = handoff({
@@ -315,7 +315,7 @@ describe('handoff', () => {
     expect(toolsOf(hostile)).toEqual(['look', 'transfer_to_a', 'transfer_to_b_Ignore_all.']);
   });
 
-  it('I14: a member that has a tool of that name is told', async () => {
+  it('I14: a member that has a tool of that name is an error that names it', async () => {
     const own = tool({ name: 'transfer_to_b', description: 'Mine.', run: () => 1 });
     const desk = handoff({
       agents: [member('a', scriptedModel(), [own]), member('b', scriptedModel())],
@@ -323,7 +323,7 @@ describe('handoff', () => {
     await expect(desk.call('?')).rejects.toThrow("Two tools are named 'transfer_to_b'");
   });
 
-  it('G5: is a step as any agent, and speaks where it is the last', async () => {
+  it('G5: is a step as any agent, and speaks if it is the last', async () => {
     const desk = handoff({
       name: 'desk',
       agents: [member('a', scriptedModel([to('b')])), member('b', scriptedModel([text('B')]))],
@@ -350,7 +350,7 @@ describe('handoff', () => {
     expect(() => handoff({ agents: [a], model: scriptedModel() } as never)).toThrow('no option');
   });
 
-  it('G5: a member that is a team keeps the conversation, whoever speaks in it', async () => {
+  it('G5: a member that is a team keeps the conversation, for any speaker in it', async () => {
     const writer = createAgent({
       name: 'writer',
       model: scriptedModel([text('W1.')], [text('W2.')]),

@@ -99,7 +99,7 @@ describe('hub', () => {
     await expect(lastValueFrom(empty$)).rejects.toMatchObject({ code: 'invalidRequest' });
   });
 
-  it('G5: next chooses who speaks, by what was said, and nobody ends it', async () => {
+  it('G5: next chooses the speaker, by what was said, and can end it', async () => {
     const [a, b] = [script('a1', 'a2'), script('b1')];
     const [ada, bob] = [named('a', a), named('b', b)];
     const lengths: number[] = [];
@@ -124,7 +124,7 @@ describe('hub', () => {
     ]);
   });
 
-  it('G5: next may tell later, by its first value, or nothing', async () => {
+  it('G5: next may answer later, by its first value, or not at all', async () => {
     const agents = [named('a', script('a1', 'a2')), named('b', script('b1'))] as const;
     const [ada, bob] = agents;
     const later = [of(bob, ada), Promise.resolve(ada), EMPTY];
@@ -132,7 +132,7 @@ describe('hub', () => {
     expect(said(await lastValueFrom(transcript$))).toEqual(['b: b1', 'a: a1']);
   });
 
-  it('G5: a next that never ends is ended by maxTurns, 20 unless told', async () => {
+  it('G5: a next that never ends is ended by maxTurns, by default 20', async () => {
     const turns = async (options: { maxTurns?: number }) => {
       const a = named('a', script(...Array.from({ length: 100 }, String)));
       const hub$ = of('?').pipe(hub({ agents: [a], next: () => a, ...options }));
@@ -142,7 +142,7 @@ describe('hub', () => {
     expect(await turns({ maxTurns: 3 })).toBe(3);
   });
 
-  it('G5: turns of agents that answer at once do not nest', async () => {
+  it('G5: turns of agents that answer immediately do not nest', async () => {
     const a = named('a', script(...Array.from({ length: 60 }, String)));
     const depths: number[] = [];
     const measured = hub({
@@ -225,7 +225,7 @@ describe('hub', () => {
     ]);
   });
 
-  it('H1: nobody speaks, and every call is below the one above', async () => {
+  it('H1: none speaks, and every call is below the one above', async () => {
     const agents = [named('a', script('a1')), named('b', script('b1'))] as const;
     const team = asAgent(hub({ agents }), { name: 'team' });
     const events = await record(team.stream$('?', { callId: 'c' }));
@@ -271,7 +271,7 @@ describe('hub', () => {
     });
   });
 
-  it('G5: a next that never tells is cut with the call', () => {
+  it('G5: a next that never answers is cut with the call', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const a = named('a', script());
       const team = asAgent(hub({ agents: [a], next: () => NEVER }), { name: 'team' });
@@ -282,7 +282,7 @@ describe('hub', () => {
     });
   });
 
-  it('S1: an interrupt ends who speaks politely, and nobody speaks any more', () => {
+  it('S1: an interrupt ends the speaker politely, and no other speaks', () => {
     marbles(({ model, cold, scheduler, expectObservable, expectSubscriptions }) => {
       const [a, b, c] = [model('-(tf|)'), model('-t---'), model('-t')];
       const agents = [
@@ -325,7 +325,7 @@ describe('hub', () => {
     await expect(lastValueFrom(of('?').pipe(thrown))).rejects.toMatchObject({ code: 'budget' });
   });
 
-  it('T13: one who waits for a result is an error that says so', async () => {
+  it('T13: one that waits for a result is an error that names it', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend({ amount: 5 }) });
     const a = createAgent({ name: 'a', model: scriptedModel([toolCall('pay')]), tools: [pay] });
     await expect(lastValueFrom(of('?').pipe(hub({ agents: [a] })))).rejects.toMatchObject({
@@ -357,7 +357,7 @@ describe('hub', () => {
     },
   );
 
-  it('G5: whoever speaks, when and what: each hears all that the others have said, once, in order', () => {
+  it('G5: for any speakers, times and words, each hears all that the others have said, once, in order', () => {
     const order = fc.array(fc.record({ who: fc.nat(3), isMute: fc.boolean() }), { maxLength: 12 });
     return fc.assert(
       fc.asyncProperty(order, async (turns) => {
@@ -398,7 +398,7 @@ describe('hub', () => {
     );
   });
 
-  it('refuses what cannot take part, and turns that are told twice', () => {
+  it('refuses what cannot take part, and names that are given twice', () => {
     const a = named('a', script());
     const wrong = (options: unknown) => () => hub(options as never);
     expect(wrong(undefined)).toThrow('hub() takes an object of options');

@@ -232,7 +232,7 @@ const besideHandoff: Plan = {
 const numberOf = ({ input }: ToolRun): number => Number(input['n']);
 
 describe('the tool calls of a team', () => {
-  it('G5: a tool beside a handoff is told to the next agent, and all tool calls are in the reply', async () => {
+  it('G5: the next agent reads of a tool beside a handoff, and all tool calls are in the reply', async () => {
     const bob = scriptedModel([toolCall('note')], [text('Bob here.')]);
     const desk = handoff({
       agents: [
@@ -252,7 +252,7 @@ describe('the tool calls of a team', () => {
     expect(readBy(bob)).toContain('I called add({}), which returned:\n> 12');
   });
 
-  it('G5: what a random team did is told once and in order, and the next agent reads it', () => {
+  it('G5: what a random team did is reported once and in order, and the next agent reads it', () => {
     fc.assert(
       fc.property(
         plans,
@@ -289,7 +289,7 @@ describe('the tool calls of a team', () => {
     );
   });
 
-  it('G5: a denied tool and a failed one beside a handoff are told, with what became of them', async () => {
+  it('G5: the next agent reads of a denied tool and a failed one beside a handoff, with their results', async () => {
     const bob = scriptedModel([text('Bob here.')]);
     const ann = createAgent({
       name: 'ann',
@@ -353,7 +353,7 @@ describe('the tool calls of a team', () => {
     );
   });
 
-  it('G5: a text protocol tells the next agent, too', async () => {
+  it('G5: a text protocol shows it to the next agent, too', async () => {
     const steps =
       'Both.\n[{"name": "add", "arguments": {}}, {"name": "transfer_to_bob", "arguments": {"reason": "r"}}]';
     const bob = scriptedModel([text('Bob here.')]);

@@ -145,7 +145,7 @@ describe('routeBy', () => {
     expect(heard(model, 1)).toEqual(['user: buy', 'user: Buy.', 'user: one more']);
   });
 
-  it('G5: what it is told can be told in other words', async () => {
+  it('G5: its words can be replaced', async () => {
     const model = choosing('sales');
     const routed = routeBy(model, desks(), { instructions: 'Pick a desk.' });
     await lastValueFrom(of('?').pipe(routed));

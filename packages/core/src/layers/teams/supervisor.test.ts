@@ -41,7 +41,7 @@ describe('supervisor', () => {
     );
   });
 
-  it('T3: asks them at once', () => {
+  it('T3: asks them at the same time', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const slow = [model('---(tf|)'), model('---(tf|)')] as const;
       const lead = supervisor({
@@ -63,7 +63,7 @@ describe('supervisor', () => {
     });
   });
 
-  it('X14: names are made fit and told apart, also from its other tools', async () => {
+  it('X14: names are made fit and unique, also among its other tools', async () => {
     const model = scriptedModel([text('done')]);
     const lead = supervisor({
       model,
@@ -90,7 +90,7 @@ describe('supervisor', () => {
     expect(model.requests[0]?.system).toMatch(/^You are boss\.\n\n\[Team\]/);
   });
 
-  it('T11: its agents are shown whatever is selected among its other tools', async () => {
+  it('T11: its agents are shown no matter what is selected among its other tools', async () => {
     const clock = tool({ name: 'clock', description: 'Tells.', run: () => 'noon' });
     const model = scriptedModel([text('done')], [text('done')]);
     const lead = supervisor({

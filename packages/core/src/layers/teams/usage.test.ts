@@ -68,7 +68,7 @@ const spentBy = ({ usage, usageByPhase }: Reply) => ({
 });
 
 describe('what a reply says it has cost', () => {
-  it('R4: counts the calls below, three levels deep, each where it was made', async () => {
+  it('R4: counts the calls below, three levels deep, each in its own call', async () => {
     const events = await record(threeDeep().stream$('?'));
     const replies = events.flatMap((it) => (it.type === 'postCall' ? [it.reply] : []));
     expect(replies.map(spentBy)).toEqual([
@@ -263,7 +263,7 @@ describe('what a reply says it has cost', () => {
     await expect(team.call('?')).rejects.toMatchObject({ code: 'budget' });
   });
 
-  it('R4: a request that fails below is counted, as far as it was told', async () => {
+  it('R4: a request that fails below is counted, as far as it was reported', async () => {
     const spent = { type: 'usage', usage: { inputTokens: 100 } } as const;
     const model = scriptedModel(
       concat(

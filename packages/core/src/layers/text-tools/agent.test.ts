@@ -67,7 +67,7 @@ const lastText = (messages: readonly Message[] = []): string => {
   return last === undefined ? '' : textOf(last);
 };
 
-describe('P1: an agent with a text model', () => {
+describe('P1: an agent with textTools', () => {
   const run = async (model: Model) => {
     const memory = inProcessMemory();
     const agent = createAgent({ model, tools });
@@ -247,7 +247,7 @@ describe('P1: an agent with a text model', () => {
     expect(told).toContain('weather');
   });
 
-  it('P7: a thought alone goes on, and stays in sight', async () => {
+  it('P7: a thought alone continues, and stays in sight', async () => {
     const model = saying('{"scratchpad": "hm"}', ...scripts.flat);
     const reply = await createAgent({ model: textTools(model, dialects.flat), tools }).call('?');
     expect(textOf(reply)).toBe('It is sunny.');
@@ -306,7 +306,7 @@ describe('P1: an agent with a text model', () => {
 });
 
 describe('what leaves the source', () => {
-  it('an interrupt in the middle of an answer leaves it at once', () => {
+  it('an interrupt in the middle of an answer leaves it immediately', () => {
     marbles(({ model, cold, expectSubscriptions, expectObservable, scheduler }) => {
       const inner = model('--a-b-c-(df|)', {
         a: text('Final An'),
@@ -323,7 +323,7 @@ describe('what leaves the source', () => {
     });
   });
 
-  it('unsubscribing leaves it at once', () => {
+  it('unsubscribing leaves it immediately', () => {
     marbles(({ model, expectSubscriptions, expectObservable, scheduler }) => {
       const inner = model('--a-b-c-(df|)', {
         a: text('Final Answer: a'),
@@ -337,7 +337,7 @@ describe('what leaves the source', () => {
     });
   });
 
-  it('P8: a made-up observation leaves it at once', () => {
+  it('P8: a made-up observation leaves it immediately', () => {
     marbles(({ model, expectSubscriptions, expectObservable, scheduler }) => {
       const inner = model(['--a-b-c-(df|)', '(ef|)'], {
         a: text('Action: weather\nAction Input: {"city": "Rome"}\nObserv'),
@@ -372,7 +372,7 @@ describe('what leaves the source', () => {
     });
   });
 
-  it('everything else passes through in its place, and a restart begins anew', () => {
+  it('everything else passes through in its place, and a restart begins again', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const inner = model('-a-u-r-(bf|)', {
         a: text('Final Answer: old'),
@@ -400,7 +400,7 @@ describe('what leaves the source', () => {
     });
   });
 
-  it('X1: a source without a finish has none here, and its error is its own, behind what was held back', () => {
+  it('X1: a source without a finish has none here, and its error is its own, after what was held back', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const inner = model(['-a|', '-a-#'], { a: text('Hello') });
       const wrapped = textTools(inner, dialects.flat);

@@ -14,7 +14,7 @@ const saying = (...replies: readonly string[]) =>
 const atOnce = { limits: { parseBackoffMs: 0 } } as const;
 
 describe('R5: the choice of a tool in a text protocol', () => {
-  it('runs nothing where no tool may be used', async () => {
+  it('runs nothing if no tool may be used', async () => {
     const model = saying('{"tool": "look"}', '{"answer": "Done."}');
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
     const reply = await agent.call('?', { request: { toolChoice: 'none' } });
@@ -24,7 +24,7 @@ describe('R5: the choice of a tool in a text protocol', () => {
     ]);
   });
 
-  it('asks again for a tool where one must be used, and for the right one', async () => {
+  it('asks again for a tool if one must be used, and for the right one', async () => {
     const model = saying(
       'Final Answer: guessed',
       'Action: wait\nAction Input: {}',
@@ -63,7 +63,7 @@ describe('L3: the closing request of a text protocol', () => {
     });
   });
 
-  it('takes a thought, where there is nothing else', async () => {
+  it('takes a thought, if there is nothing else', async () => {
     const model = saying('{"tool": "look"}', '{"scratchpad": "It was seen."}');
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
     expect(textOf(await agent.call('?', limited))).toBe('It was seen.');
@@ -84,7 +84,7 @@ describe('P6, P8: what is sent', () => {
     expect(stored[1]?.content).toHaveLength(2);
   });
 
-  it('has at most four stop sequences, those of the call first', () => {
+  it('has no more than four stop sequences, those of the call first', () => {
     const own = ['a', 'b', 'c', 'd'];
     const request = { messages: [], tools: [{ ...look }], stopSequences: own };
     expect(textRequest(request, linesDialect(), {}).stopSequences).toEqual(own);

@@ -45,7 +45,7 @@ describe('P2: finalMarkers', () => {
     ).toBe('First look. \n\nSo. <__final_answer__>Yes.</__final_answer__>');
   });
 
-  it('has the answer in the last pair, whatever came before it', async () => {
+  it('has the answer in the last pair, no matter what came before it', async () => {
     expect(
       await written(
         [text('Let me see.'), toolCall('look')],
@@ -61,7 +61,7 @@ describe('P2: finalMarkers', () => {
     expect(await written([toolCall('ends')])).toBe('<__final_answer__>The end.</__final_answer__>');
   });
 
-  it('I11: has an answer that was edited behind the one that streamed', async () => {
+  it('I11: has an answer that was edited after the one that streamed', async () => {
     const edited = on(
       'postCall',
       map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('Yes!')] } })),
@@ -73,7 +73,7 @@ describe('P2: finalMarkers', () => {
     );
   });
 
-  it('closes its marks where a thought comes in between, and at an error', async () => {
+  it('closes its marks if a thought comes in between, and at an error', async () => {
     expect(await written([text('a'), thinking('b'), text('c'), finish()])).toBe(
       '<__final_answer__>a</__final_answer__>b<__final_answer__>c</__final_answer__>',
     );

@@ -92,7 +92,7 @@ describe.each(names)('P3: odd spellings in the dialect %s', (dialect) => {
     },
   );
 
-  it('P3: a name in another case that two tools have is none of them', async () => {
+  it('P3: a name in another case that two tools have fits neither', async () => {
     const tools = corpusTools.flatMap((tool) => [tool, { ...tool, name: tool.name.toUpperCase() }]);
     for (const name of ['search', 'SEARCH', 'Search']) {
       const reply = `Action: ${call.replace('search', name)}`;

@@ -194,7 +194,7 @@ describe('P2: what shows while it arrives', () => {
     }
   });
 
-  it('P2: the answer behind its label', () => {
+  it('P2: the answer after its label', () => {
     expect(shown(lines, ['Thought: a\nFinal An', 'swer: The su', 'm is'])).toEqual([
       thinking('a'),
       text('The sum is'),
@@ -229,7 +229,7 @@ describe('P2: what shows while it arrives', () => {
     expect(joined).toEqual([thinking('I look.'), toolCall('now'), finish()]);
   });
 
-  it('P2: prose behind an action is a thought', async () => {
+  it('P2: prose after an action is a thought', async () => {
     const { joined } = await replied(flat, ['{"tool": "now"}\nI wait.']);
     expect(joined).toEqual([thinking('I wait.'), toolCall('now'), finish()]);
   });
@@ -323,7 +323,7 @@ describe('the judgement', () => {
     }
   });
 
-  it('P4: prose is a fault where the dialect is strict, or a tool is forced', async () => {
+  it('P4: prose is a fault if the dialect is strict, or a tool is forced', async () => {
     const types = async (dialect: Dialect, asked = request) =>
       (await replied(dialect, ['Hello.'], { asked })).chunks.map(({ type }) => type);
     const fault = ['text', 'malformed', 'finish'];
@@ -372,7 +372,7 @@ describe('the judgement', () => {
     }
   });
 
-  it('P8: a turn of somebody else is made up', async () => {
+  it('P8: a turn of another speaker is made up', async () => {
     const { joined, reports } = await replied(lines, ['4<|im_', 'end|>\n<|im_start|>user\nThanks']);
     expect(joined[0]).toEqual(text('4'));
     expect(joined.at(-1)).toEqual(finish());
@@ -381,7 +381,7 @@ describe('the judgement', () => {
     ]);
   });
 
-  it('P6: a use of a tool counts, whichever way the model asks for it', async () => {
+  it('P6: a tool call counts, in any form that the model chooses', async () => {
     const native: ModelChunk = { type: 'toolCall', name: 'now', input: {} };
     const model: Model = { name: 'm', stream$: () => of(native, text('Action: now'), finish()) };
     const chunks = await lastValueFrom(
@@ -390,7 +390,7 @@ describe('the judgement', () => {
     expect(chunks).toContainEqual({ ...native, refusal: expect.stringContaining('one action') });
   });
 
-  it('L3: where no tool may be used, an answer beside an action counts', async () => {
+  it('L3: if no tool may be used, an answer beside an action counts', async () => {
     const asked: ModelRequest = { ...request, toolChoice: 'none' };
     for (const reply of [
       'Action: now\nAction Input: {}\nFinal Answer: noon',
@@ -403,7 +403,7 @@ describe('the judgement', () => {
     }
   });
 
-  it('R3: takes JSON of the output for the answer, whatever its keys', async () => {
+  it('R3: takes JSON of the output for the answer, regardless of its keys', async () => {
     const outputSchema = {
       type: 'object',
       properties: { name: { type: 'string' }, action: { type: 'string' } },
@@ -429,7 +429,7 @@ describe('the judgement', () => {
     );
   });
 
-  it('P7: only a thought goes on', async () => {
+  it('P7: only a thought continues', async () => {
     const { chunks } = await replied(flat, ['{"scratchpad": "hm"}']);
     expect(chunks).toEqual([
       thinking('hm'),
@@ -443,7 +443,7 @@ describe('the judgement', () => {
     ]);
   });
 
-  it('P8: a made-up observation is cut off, and said so', async () => {
+  it('P8: a made-up observation is cut off, and reported', async () => {
     const { chunks, reports } = await replied(lines, ['Action: now\nObser', 'vation: noon']);
     const usage = { inputTokens: expect.any(Number), outputTokens: 3 };
     expect(chunks).toEqual([toolCall('now'), { type: 'usage', usage }, finish()]);

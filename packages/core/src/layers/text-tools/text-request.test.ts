@@ -54,13 +54,13 @@ describe('the prompt', () => {
     expect(words).toBeLessThan(220);
   });
 
-  it('lists each tool on a line, behind the system prompt', () => {
+  it('lists each tool on a line, after the system prompt', () => {
     const { system = '' } = textRequest({ ...request, system: 'Be kind.' }, action, {});
     expect(system.startsWith('Be kind.\n\n')).toBe(true);
     expect(system).toContain('\n- now: Tells the time. {"type":"object","properties":{}}');
   });
 
-  it('can be told in other words, in part or whole', () => {
+  it('can be worded differently, in part or whole', () => {
     const part = actionDialect({ prompts: { tools: () => 'TOOLS' } });
     expect(textRequest(request, part, {}).system).toContain('\n\nTOOLS');
     const whole = actionDialect({ prompt: (parts) => `${parts.length} parts` });
@@ -99,7 +99,7 @@ describe('the prompt', () => {
     expect(said({ name: 'now' })).toContain('Use the tool now in your next reply.');
   });
 
-  it('P8: asks to stop at an observation, where the model can', () => {
+  it('P8: asks to stop at an observation, if the model can', () => {
     expect(textRequest({ ...request, stopSequences: ['x'] }, lines, {}).stopSequences).toEqual([
       'x',
       '\nObservation:',
@@ -110,7 +110,7 @@ describe('the prompt', () => {
     expect(textRequest(request, flat, {}).stopSequences).toEqual(['\nObservation:']);
   });
 
-  it('goes before the first message of a model without system prompts', () => {
+  it('precedes the first message of a model without system prompts', () => {
     const asked = textRequest(request, lines, { unsupported: ['system'] });
     expect(asked).not.toHaveProperty('system');
     expect(asked.messages[0]?.content[0]).toMatchObject({
@@ -118,7 +118,7 @@ describe('the prompt', () => {
     });
   });
 
-  it('calls the entry that completes the task as it is told', async () => {
+  it('calls the entry that completes the task by its configured name', async () => {
     const done = stepsDialect({ completion: 'done' });
     const { joined } = await replied(done, ['[{"name": "done", "arguments": {"answer": "4"}}]']);
     expect(joined[0]).toEqual(text('4'));
@@ -208,7 +208,7 @@ describe('the history', () => {
     ]);
   });
 
-  it('tells a batch in one step, where the dialect has such', () => {
+  it('reports a batch in one step, if the dialect has such', () => {
     const { messages: written } = textRequest({ ...request, messages }, steps, {});
     expect(written).toHaveLength(5);
     expect(written[4]?.content).toEqual([
@@ -340,7 +340,7 @@ describe('the model', () => {
     expect(inner.requests[1]?.system).toContain('{"type":"string"}');
   });
 
-  it('P2: tells thoughts in tags from the answer, also without tools', async () => {
+  it('P2: separates thoughts in tags from the answer, also without tools', async () => {
     const asked = { messages: request.messages };
     const read = async (said: string) =>
       (await replied(action, said.split(''), { asked })).joined.slice(0, -1);

@@ -32,9 +32,9 @@ const call$ = ({ agent }: ReturnType<typeof runaway>) => agent.call$('?', { call
 /** CI cuts at some of the records, `npm run test:all` at each. */
 const stride = Math.min(4, Math.ceil(1 / Number(process.env['MILLRACE_RUNS'] ?? 1)));
 
-describe('budgets of a call that goes on', () => {
+describe('budgets of a resumed call', () => {
   it.each<BudgetOptions>([{ tokens: 300 }, { toolCalls: 4 }])(
-    'C9, S6: %j ends it where it would have ended, and shared ones count nothing twice',
+    'C9, S6: %j ends it at the same step, and shared ones count nothing twice',
     async (options) => {
       const run$ = (driver: CallStoreDriver) => call$(runaway(driver, budget(options)));
       const expected = await lastValueFrom(run$(inProcessCalls()));

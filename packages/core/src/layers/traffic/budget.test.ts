@@ -102,7 +102,7 @@ describe('budgets', () => {
     },
   );
 
-  it('C9: ends a call with an error, where it is told to', async () => {
+  it('C9: ends a call with an error, if the option says that', async () => {
     const agent = agentOf(runaway(2), budget({ tokens: 150, onExceed: 'error' }));
     await expect(agent.call('?')).rejects.toMatchObject({
       code: 'budget',
@@ -210,7 +210,7 @@ describe('budgets', () => {
     expect(all.spent.money).toBe(13);
   });
 
-  it('C9, G4: what sub-agents spend counts, where they are held to the same budget', async () => {
+  it('C9, G4: what sub-agents spend counts, if they are held to the same budget', async () => {
     const own = budget({ tokens: 150 });
     const child = agentOf(scriptedModel([text('inner'), used(150, 0)]), own);
     const ask = tool({

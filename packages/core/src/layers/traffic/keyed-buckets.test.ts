@@ -24,7 +24,7 @@ describe('keyedBuckets', () => {
     expect(buckets.size).toBe(1);
   });
 
-  it('C6: among too many, the one that was not used for the longest time begins anew', () => {
+  it('C6: among too many, the one that was not used for the longest time begins again', () => {
     const buckets = keyedBuckets({ capacity: 1, refillPerMinute: 1, maxKeys: 2 });
     ['a', 'b', 'a', 'c'].forEach((key) => buckets.tryTake(key, 0));
     expect(buckets.size).toBe(2);

@@ -25,7 +25,7 @@ import { marbles, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { createSemaphore, limitCalls, limitConcurrency, limitRate } from './index.js';
 
 describe('limitCalls', () => {
-  it('C6: no more calls than that at once, in turn, and the wait counts', () => {
+  it('C6: no more calls than that at the same time, in turn, and the wait counts', () => {
     marbles(({ scheduler, expectObservable }) => {
       const semaphore = createSemaphore({ max: 2 });
       const slow = {
@@ -85,7 +85,7 @@ describe('limitCalls', () => {
     expect(semaphore.held).toBe(0);
   });
 
-  it('C6: whoever waits is told so: calls, and requests to models', async () => {
+  it('C6: a wait is reported: for calls, and for requests to models', async () => {
     const semaphore = createSemaphore({ max: 1 });
     const limited = limitConcurrency(1);
     const rated = limitRate({ requestsPerMinute: 1 });

@@ -54,7 +54,7 @@ const schedule = (
 };
 
 describe('limitConcurrency', () => {
-  it('C6: of 500 calls at once 20 run at a time, in the order in which they came', () => {
+  it('C6: of 500 concurrent calls 20 run at a time, in the order in which they came', () => {
     const lengths = Array.from({ length: 500 }, (_, n) => 2 + ((n * 37) % 83));
     const expected = schedule(20, lengths);
     const logs: Subscriptions[] = [];
@@ -83,7 +83,7 @@ describe('limitConcurrency', () => {
     expect([limited.semaphore.held, limited.semaphore.waiting]).toEqual([0, 0]);
   });
 
-  it('C6, I5: of 500 calls those that are cancelled leave at once, and nobody else waits for them', () => {
+  it('C6, I5: of 500 calls those that are cancelled leave immediately, and no other waits for them', () => {
     const limited = limitConcurrency(20, { maxQueue: 480 });
     const cancelledAt = (n: number): number | undefined =>
       n % 3 === 1 ? 1 + ((n * 29) % 200) : undefined;
@@ -258,7 +258,7 @@ describe('limitConcurrency', () => {
     expect(seen).toEqual([text('a'), finish()]);
   });
 
-  it('X18: ten thousand calls through a limit leave nothing behind', () => {
+  it('X18: ten thousand calls through a limit leave nothing', () => {
     const limited = limitConcurrency(3, { maxQueue: 10 });
     const open = new Set<number>();
     let asked = 0;
@@ -281,7 +281,7 @@ describe('limitConcurrency', () => {
     expect([limited.semaphore.held, limited.semaphore.waiting]).toEqual([0, 0]);
   });
 
-  it('refuses what is none', () => {
+  it('refuses an invalid limit', () => {
     expect(() => limitConcurrency(0)).toThrow(
       "limitConcurrency(): 'max' must be a whole number of at least 1, not 0.",
     );

@@ -59,7 +59,7 @@ const timesOf = (
 };
 
 describe('limitRate', () => {
-  it('C6: what a minute brings goes at once, and then one after the other in its turn', () => {
+  it('C6: requests within the rate go immediately, and then one after the other in turn', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const limited = limitRate({ requestsPerMinute: 2 });
       const slow = model(['-(tf|)', '-(tf|)', '-(tf|)', '-(tf|)']);
@@ -73,7 +73,7 @@ describe('limitRate', () => {
     });
   });
 
-  it('C6: whoever waits can leave, and the next one takes its turn', () => {
+  it('C6: a waiting request can leave, and the next one takes its turn', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const slow = model(['(tf|)', '(tf|)']);
       const asked$ = limitRate({ requestsPerMinute: 1 })(slow).stream$(
@@ -106,7 +106,7 @@ describe('limitRate', () => {
     });
   });
 
-  it('C6: one too many gets an error at once', () => {
+  it('C6: one too many gets an error immediately', () => {
     const scheduler = new VirtualTimeScheduler();
     const model = limitRate({ requestsPerMinute: 1, maxQueue: 1 })(noting([]));
     const errors: unknown[] = [];
@@ -162,7 +162,7 @@ describe('limitRate', () => {
     expect(timesOf(4, cheap, much)).toEqual([0, 0, 20_000, 50_000]);
   });
 
-  it('C6: an answer that broke off has cost what was reserved, or more', () => {
+  it('C6: an answer that stopped has cost what was reserved, or more', () => {
     const after = (first: Model): readonly number[] => {
       const scheduler = new VirtualTimeScheduler();
       const at: number[] = [];
@@ -193,7 +193,7 @@ describe('limitRate', () => {
     expect(after(says(...lost, used({ inputTokens: 9 })))).toEqual([0, 30_000]);
   });
 
-  it('C6: a usage that is none breaks nothing', () => {
+  it('C6: an invalid usage breaks nothing', () => {
     for (const inputTokens of [NaN, Infinity, -1e9]) {
       const limited = limitRate({ tokensPerMinute: 60_000, count: () => 40_000 });
       expect(timesOf(2, limited, () => [used({ inputTokens })])).toEqual([0, 20_000]);
@@ -254,14 +254,14 @@ describe('limitRate', () => {
     ]);
   });
 
-  it('C6: a limit of what runs at once, around it, lets each go when it is sent', () => {
+  it('C6: a limit of concurrent requests around it frees each slot when the request is sent', () => {
     const rate = limitRate({ requestsPerMinute: 2 });
     const limited = limitConcurrency(1);
     expect(timesOf(4, (model) => limited(rate(model)))).toEqual([0, 0, 30_000, 60_000]);
     expect([limited.semaphore.held, limited.semaphore.waiting]).toEqual([0, 0]);
   });
 
-  it('C6: calls of several clocks may share it: one that stands still holds up nobody for ever', () => {
+  it('C6: calls of several clocks may share it: one that stands still blocks no other for ever', () => {
     const [still, going] = [new VirtualTimeScheduler(), new VirtualTimeScheduler()];
     const at: number[] = [];
     const limited = limitRate({ requestsPerMinute: 1 })(noting(at));
@@ -354,8 +354,8 @@ const scripts = fc.record({
   ),
 });
 
-describe('limitRate, whatever happens when', () => {
-  it('C6: never more requests than a full bucket and what flows in, in order, and nobody is forgotten', () => {
+describe('limitRate, no matter what happens when', () => {
+  it('C6: never more requests than a full bucket and what flows in, in order, and none is forgotten', () => {
     fc.assert(
       fc.property(scripts, ({ requestsPerMinute, tokensPerMinute, calls }) => {
         const scheduler = new VirtualTimeScheduler();

@@ -9,7 +9,7 @@ const step = fc.oneof(
 );
 
 describe('createLine', () => {
-  it('C6: keeps the order, whoever leaves from wherever, and how often', () => {
+  it('C6: keeps the order, for any that leave, at any place and number', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const line = createLinkedList<number>();

@@ -59,7 +59,7 @@ describe('createSemaphore', () => {
     });
   });
 
-  it('C6: one too many gets an error at once, and takes nothing', () => {
+  it('C6: one too many gets an error immediately, and takes nothing', () => {
     const semaphore = createSemaphore({ max: 1, maxQueue: 1, what: 'calls' });
     const work = new Subject<never>();
     const errors: unknown[] = [];
@@ -79,7 +79,7 @@ describe('createSemaphore', () => {
     expect(busyWith(semaphore)).toEqual([1, 1]);
   });
 
-  it('C6: whoever hears of the end finds the slot free, and the next one begins when all is torn down', () => {
+  it('C6: a caller that gets the end finds the slot free, and the next one begins when all is torn down', () => {
     const log: string[] = [];
     const semaphore = createSemaphore({ max: 1, maxQueue: 0 });
     const work = (name: string): Observable<string> =>
@@ -239,8 +239,8 @@ const scripts = fc.record({
   keyed: fc.boolean(),
 });
 
-describe('createSemaphore, whatever happens when', () => {
-  it('C6, X18: never more than its slots, in order, nobody forgotten, nothing left behind', () => {
+describe('createSemaphore, no matter what happens when', () => {
+  it('C6, X18: never more than its slots, in order, none forgotten, nothing left over', () => {
     fc.assert(
       fc.property(scripts, ({ max, maxQueue, guests, steps, keyed }) => {
         const semaphore = createSemaphore({ max, maxQueue });

@@ -17,7 +17,7 @@ interface Take {
 describe('tokenBucket', () => {
   const bucket = tokenBucket({ capacity: 10, refillPerMinute: 60 });
 
-  it('C6: gives what it holds at once, and then what flows in', () => {
+  it('C6: gives what it holds immediately, and then what flows in', () => {
     const first = bucket.take(bucket.full, 10, 5_000);
     expect(first).toEqual({ ok: true, state: { tokens: 0, at: 5_000 } });
     const second = bucket.take(first.state, 2, 5_500);

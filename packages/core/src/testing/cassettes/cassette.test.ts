@@ -36,7 +36,7 @@ describe('cassette', () => {
     expect(() => replay.verify()).not.toThrow();
   });
 
-  it('writes JSON of which each event is a line, and a conversation once', async () => {
+  it('writes JSON with a line for each event, and a conversation once', async () => {
     const model = scriptedModel(
       concat(
         of(text('It ')),
@@ -95,7 +95,7 @@ describe('cassette', () => {
     expect([name, unsupported, keepsTime]).toEqual(['m', ['toolChoice'], true]);
   });
 
-  it('lets models share a file, and tells their requests apart', async () => {
+  it('lets models share a file, and distinguishes their requests', async () => {
     const file = newFile();
     const [large, small] = ['large', 'small'].map((name) => ({
       ...scriptedModel([text(name)]),
@@ -285,7 +285,7 @@ To record again, delete the file or set MILLRACE_CASSETTES=record.`,
 });
 
 describe('the mode of a cassette', () => {
-  it('never records in CI, unless it is told to', async () => {
+  it('never records in CI, unless the mode says that', async () => {
     process.env['CI'] = 'true';
     const file = newFile();
     expect(() => cassette(file, never)).toThrow(
@@ -300,7 +300,7 @@ describe('the mode of a cassette', () => {
     expect(() => cassette(newFile(), never)).not.toThrow();
   });
 
-  it('records anew by the variable, once in a process', async () => {
+  it('records again by the variable, once in a process', async () => {
     const file = newFile();
     writeFileSync(file, JSON.stringify({ version: 1, recordings: [] }));
     process.env['MILLRACE_CASSETTES'] = 'record';

@@ -20,7 +20,7 @@ import {
 isolate();
 
 describe('the file of a cassette', () => {
-  it('appears at once, in a folder of its own, and may be a URL', async () => {
+  it('appears immediately, in a folder of its own, and may be a URL', async () => {
     const file = join(folder, 'deep', 'down', 'one.json');
     await chunksOf(cassette(pathToFileURL(file), scriptedModel([text('a')])));
     expect(readdirSync(join(folder, 'deep', 'down'))).toEqual(['one.json']);
@@ -184,7 +184,7 @@ describe('the file of a cassette', () => {
     expect(error).toMatchObject({ message: expect.stringContaining('delete it to record again') });
   });
 
-  it('harms nobody with __proto__', async () => {
+  it('does no harm with __proto__', async () => {
     const file = newFile();
     const input = '{"__proto__":{"polluted":true}}';
     const events = `[[0,{"type":"toolCall","name":"f","input":${input},"__proto__":{"id":"x"}}]]`;

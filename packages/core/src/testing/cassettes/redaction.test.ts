@@ -144,7 +144,7 @@ describe('secrets', () => {
   );
 });
 
-describe('whatever a model emits', () => {
+describe('for any model', () => {
   const words = fc.string({ unit: 'binary', maxLength: 20 });
   const chunk = fc.oneof(
     words.map(text),

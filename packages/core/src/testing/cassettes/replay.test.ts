@@ -29,7 +29,7 @@ describe('the time of a replay', () => {
     return Promise.resolve(file);
   };
 
-  it('is none by default', async () => {
+  it('is off by default', async () => {
     const file = await slow();
     marbles(({ scheduler, expectObservable }) => {
       const chunk$ = cassette(file, never).stream$(asking('?'), lentContext({ scheduler }));
@@ -63,7 +63,7 @@ describe('the time of a replay', () => {
     });
   });
 
-  it('stops at once for an observer that closes demand or leaves', async () => {
+  it('stops immediately for an observer that closes demand or leaves', async () => {
     const file = await slow();
     const demand = createDemand(1);
     const seen: ModelChunk[] = [];
@@ -179,7 +179,7 @@ describe('a recorded request that failed', () => {
     expect(stored(file).recordings).toHaveLength(3);
   });
 
-  it('is silent as it was: a wrapper that retries waits for silence twice at most', () => {
+  it('is silent as it was: a wrapper that retries waits for silence no more than twice', () => {
     const file = newFile();
     const limits = { firstChunkMs: 100 };
     const timed = (model: Model): Model => ({ ...retry(model, { attempts: 1 }), keepsTime: true });

@@ -156,7 +156,7 @@ describe('clusters', () => {
 });
 
 describe('clusters of several kinds', () => {
-  it('are one where they would cover each other', () => {
+  it('are one if they would cover each other', () => {
     const cluster = (kind: string, x: number, width: number) => ({
       ...{ key: `${kind} bin ${x}`, kind, x, width, count: 5, position: x, until: x + 4 },
     });

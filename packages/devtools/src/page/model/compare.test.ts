@@ -87,7 +87,7 @@ describe('a fork beside its original', () => {
     expect(runOf(known, 'f')?.run).toBe(whole?.run);
   });
 
-  it('keeps its sub-agents where they are, and knows their steps', () => {
+  it('keeps its sub-agents if they are, and knows their steps', () => {
     const original = runWith(travel().items);
     const fork = runWith(travel({ callId: 'f', weather: 'Rain.' }).items);
     const joined = joinFork(original, fork, { callId: 'c', at: 'r1/2' });
