@@ -1,13 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { MillraceError } from '@millrace/core';
-import {
-  type FlowProblem,
-  fromRagflow,
-  problemsIn,
-  toMermaid,
-  type Unmapped,
-} from '@millrace/flow';
+import { type FlowProblem, problemsIn, toMermaid } from '@millrace/flow';
+import { fromRagflow, type Unmapped } from '@millrace/flow/ragflow';
 import type { FlowArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import { printable } from '../presentation/printable.js';
