@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { createAgent, textOf } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openai } from '@millrace/openai';
-import { webSearch } from '@millrace/tools/search-web';
 import { fetchPage } from '@millrace/tools/web';
+import { webSearch } from '@millrace/tools-extra';
 
 const page = '<title>Mills</title><main><p>The wheel turns 12 times a minute.</p></main>';
 const server = createServer((request, response) => {

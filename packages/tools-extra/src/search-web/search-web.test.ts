@@ -4,7 +4,9 @@ import type { Tool } from '@millrace/core';
 import { toolContract } from '@millrace/core/testing';
 import { runTool } from '../run-tool.test-support.js';
 import { openVendor } from '../services/vendor.test-support.js';
-import { arxiv, pubmed, webSearch, type WebSearchOptions, wikipedia } from './index.js';
+import { arxiv, pubmed } from './papers.js';
+import { webSearch, type WebSearchOptions } from './web-search.js';
+import { wikipedia } from './wikipedia.js';
 
 const apiKey = 'TOP-SECRET';
 const vendor = await openVendor();
