@@ -7,7 +7,7 @@ import {
   type ModelChunk,
   timeouts,
 } from '@millrace/core';
-import { defined, having, longestDelayMs, type Rule } from '@millrace/core/values';
+import { defined, having, longestDelayMs, messageOf, type Rule } from '@millrace/core/values';
 
 /** A rule for options that take a model. */
 export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");
@@ -69,7 +69,7 @@ export const userOf = ({ metadata }: CallInfo): string | undefined =>
 /** The error of a model or a source of the program, and a sentence that names the fix, if there is one. */
 export const failureOf = (what: string, cause: unknown, fix = ''): MillraceError => {
   if (isMillraceError(cause) && (fix === '' || cause.code === 'config')) return cause;
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   const message = `${what} failed: ${why.replace(/\.?$/u, '.')}${fix}`;
   return new MillraceError('unknown', message, { cause });
 };
