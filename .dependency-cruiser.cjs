@@ -109,6 +109,10 @@ const rules = {
     from: { path: '^packages/', pathNot: ['^packages/otel/', test] },
     to: { path: modules('@opentelemetry') },
   },
+  'flows-know-no-canvas-of-another-product': {
+    from: { path: '^packages/flow/src/', pathNot: '^packages/flow/src/ragflow/' },
+    to: { path: '^packages/flow/src/ragflow/' },
+  },
   'only-mcp-speaks-the-protocol': {
     from: { path: '^packages/', pathNot: ['^packages/mcp/', test] },
     to: { path: modules('@modelcontextprotocol') },

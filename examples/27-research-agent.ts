@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { createAgent, textOf } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openai } from '@millrace/openai';
-import { webSearch } from '@millrace/tools/search-web';
 import { fetchPage } from '@millrace/tools/web';
+import { webSearch } from '@millrace/tools-extra';
 
 const page = '<title>Mills</title><main><p>The wheel turns 12 times a minute.</p></main>';
 const server = createServer((request, response) => {
@@ -23,7 +23,7 @@ const script = scriptedModel(
   [text(`12 turns a minute (${origin}/mills), some say 15 (https://nowhere.example).`)],
 );
 const isOnline = ['TAVILY_API_KEY', 'OPENAI_API_KEY'].every((name) => name in process.env);
-const local = { apiKey: 'none', baseUrl: origin };
+const local = { apiKey: 'none', baseURL: origin };
 const search = webSearch({ provider: 'tavily', ...(isOnline ? {} : local) });
 const read = fetchPage(isOnline ? {} : { allowPrivate: ['127.0.0.1'], ports: [port] });
 const model = isOnline ? openai('gpt-5-mini') : script;

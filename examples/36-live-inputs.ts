@@ -1,7 +1,7 @@
 // Live inputs: a feature flag changes the prompt and the tools of an agent while a call runs.
 import { createAgent, type Tool, tool } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { liveInstructions, liveTools } from '@millrace/reactive';
+import { liveInstructions, liveTools } from '@millrace/gateway';
 import { BehaviorSubject } from 'rxjs';
 
 const named = (name: string, run: () => string): Tool =>

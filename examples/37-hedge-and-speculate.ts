@@ -2,7 +2,7 @@
 import { createAgent, type ModelChunk, only, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { hedge, speculate } from '@millrace/reactive';
+import { hedge, speculate } from '@millrace/gateway';
 import { concatMap, delay, from, map, NEVER, of, timer } from 'rxjs';
 
 /** One chunk every 20 ms. */

@@ -20,7 +20,7 @@ import {
 } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { speculate } from '@millrace/reactive';
+import { speculate } from '@millrace/gateway';
 import { codeActing } from '@millrace/tools/code-acting';
 import {
   catchError,

@@ -40,9 +40,9 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'mcp/src/mcp.ts': ['the first connection of mcp()'],
   'memory/src/queue.ts': ['extractMemories(): a flush by somebody else'],
-  'reactive/src/hedge.ts': ['hedge() after a failure'],
-  'reactive/src/live-source.ts': ['liveInstructions()'],
-  'reactive/src/speculate.ts': ['speculate()'],
+  'gateway/src/hedge.ts': ['hedge() after a failure'],
+  'gateway/src/live-source.ts': ['liveInstructions()'],
+  'gateway/src/speculate.ts': ['speculate()'],
   'retrieval/src/embed/offline-embedder.ts': ['retrieval/src/embed/offline-embedder.slow.test.ts'],
   'server/src/chat/background-work.ts': ['what chatServer() does for itself'],
   'server/src/chat/open-sessions.ts': [

@@ -71,7 +71,7 @@ const agentOf = ({ url }: Played, mcpApprovals?: ResultSource): Agent =>
     name: 'helper',
     model: openai.responses('gpt-5-mini', {
       apiKey: 'sk-test',
-      baseUrl: url,
+      baseURL: url,
       retry: false,
       ...(mcpApprovals !== undefined && { mcpApprovals }),
     }),

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, messageOf } from '@millrace/core/values';
 import { defer, from, type Observable, retry, timer } from 'rxjs';
 
 /** Time between two attempts, in milliseconds. */
@@ -30,9 +30,6 @@ export const unavailable = (cause: unknown): MillraceError =>
         cause,
         retryable: passes(cause),
       });
-
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 export const closed = (): MillraceError =>
   new MillraceError('store', 'The engine is closed. Open it again.');

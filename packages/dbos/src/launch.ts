@@ -1,8 +1,9 @@
 import { DBOS } from '@dbos-inc/dbos-sdk';
 import { MillraceError } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import { Observable } from 'rxjs';
 import type { Database } from './database.js';
-import { messageOf, unavailable } from './errors.js';
+import { unavailable } from './errors.js';
 import { queueOf } from './order.js';
 import type { Outcome, PerformedAgent } from './perform.js';
 import type { Worker } from './recovery.js';

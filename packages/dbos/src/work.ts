@@ -3,6 +3,7 @@ import { DBOS, DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
 import { wfQueueRunner } from '@dbos-inc/dbos-sdk/internal/wfqueue';
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { journal } from '@millrace/core/journal';
+import { messageOf } from '@millrace/core/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,
@@ -32,7 +33,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Database } from './database.js';
-import { messageOf, unavailable } from './errors.js';
+import { unavailable } from './errors.js';
 import { claimProcess, launch$, leaveProcess, type Run, workEnded } from './launch.js';
 import { type Order, queueOf, readOrder, versionOf } from './order.js';
 import { type Outcome, perform$, type PerformedAgent, type Performing } from './perform.js';

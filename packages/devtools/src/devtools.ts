@@ -7,12 +7,12 @@ import {
   isFunction,
   isRecord,
   isText,
+  messageOf,
   type Rule,
 } from '@millrace/core/values';
 import { EMPTY, isObservable, type Observable, ReplaySubject, Subscription, tap } from 'rxjs';
 import { createAgentSource } from './agent-source.js';
 import { checkToken, pageRules, served$ } from './served.js';
-import { messageOf } from './source.js';
 
 /** Options of `devtools`. */
 export interface DevtoolsOptions {

@@ -1,5 +1,5 @@
 import { type EventOf, MillraceError, type on } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isMessage, isRecord } from '@millrace/core/values';
 import { EMPTY, Observable, type Subscriber, type Subscription } from 'rxjs';
 import { shown } from './call-log.js';
 import type { Breakpoint, Hold, HoldAction, Mark } from './page/protocol.js';
@@ -199,9 +199,9 @@ const withIds = (
 const problemIn = (event: Readonly<Record<string, unknown>>): string | undefined => {
   const { messages, options, message, toolCall, result, reply, usage, finish, input, delta } =
     event;
-  if ('messages' in event && !(Array.isArray(messages) && messages.every(isMessage)))
+  if ('messages' in event && !(Array.isArray(messages) && messages.every(isWholeMessage)))
     return "'messages' must be a list of messages with 'id', 'role' and 'content'.";
-  if ('input' in event && !(Array.isArray(input) && input.every(isMessage)))
+  if ('input' in event && !(Array.isArray(input) && input.every(isWholeMessage)))
     return "'input' must be a list of messages with 'id', 'role' and 'content'.";
   if ('delta' in event && typeof delta !== 'string') return "'delta' must be a string.";
   if ('options' in event && !isRecord(options)) return "'options' must be an object.";
@@ -223,8 +223,6 @@ const isUsage = (value: unknown): boolean =>
   isRecord(value) &&
   ['inputTokens', 'outputTokens'].every((name) => typeof value[name] === 'number');
 
-const roles = ['user', 'assistant', 'tool'];
-
 const needsBlocks = "needs a 'content' that is a list of blocks with a 'type'.";
 
 const hasBlocks = (value: unknown): boolean =>
@@ -237,11 +235,7 @@ const hasBlocks = (value: unknown): boolean =>
       (block['type'] !== 'text' || typeof block['text'] === 'string'),
   );
 
-const isMessage = (value: unknown): boolean =>
-  hasBlocks(value) &&
-  isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  roles.some((role) => role === value['role']);
+const isWholeMessage = (value: unknown): boolean => isMessage(value) && hasBlocks(value);
 
 const isToolCall = (value: unknown): boolean =>
   isRecord(value) && typeof value['name'] === 'string' && isRecord(value['input']);

@@ -8,6 +8,7 @@ import {
   type StepSummary,
   steps$,
 } from '@millrace/core/journal';
+import { messageOf } from '@millrace/core/values';
 import { EMPTY, mergeMap, type Observable, toArray } from 'rxjs';
 import { refused } from './holds.js';
 import type { Hub } from './hub.js';
@@ -36,9 +37,6 @@ export const noticed =
     hub.notice(`${what}: ${messageOf(error)}`);
     return EMPTY;
   };
-
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 type StoreOfCalls = Parameters<typeof fork$>[0];
 

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { defined } from '@millrace/core/values';
+import { defined, messageOf } from '@millrace/core/values';
 
 /** The error of a flow whose component failed without `on_error`. Its `code` is that of the component's error. */
 export class FlowError extends MillraceError {
@@ -24,6 +24,6 @@ export const flowErrorOf = (id: string, cause: unknown): FlowError => {
 export const toError = (cause: unknown): MillraceError =>
   isMillraceError(cause)
     ? cause
-    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
+    : new MillraceError('unknown', messageOf(cause), {
         cause,
       });

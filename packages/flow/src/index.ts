@@ -1,4 +1,4 @@
-// Agents from JSON documents: checked, run, drawn, and read from canvases of other products.
+// Agents from JSON documents: checked, run and drawn.
 export { flowAgent, type FlowOptions } from './flow-agent.js';
 export { problemsIn } from './problems-in.js';
 export type { FlowProblem } from './problem.js';
@@ -49,5 +49,3 @@ export type {
   ToolParams,
   VariableType,
 } from './document.js';
-export { type FromRagflow, fromRagflow } from './ragflow/from-ragflow.js';
-export type { Unmapped } from './ragflow/canvas.js';

@@ -19,6 +19,7 @@ import {
   isDelay,
   isFunction,
   isRecord,
+  messageOf,
   type Rule,
 } from '@millrace/core/values';
 import {
@@ -334,9 +335,7 @@ const orWarn = <T>(
         scheduler,
         with: () => without$(`it took more than ${lookupMs} ms ('lookupMs').`),
       }),
-      catchError((error: unknown) =>
-        without$(error instanceof Error ? error.message : String(error)),
-      ),
+      catchError((error: unknown) => without$(messageOf(error))),
     );
 };
 

@@ -6,7 +6,14 @@ import {
   MillraceError,
   type Model,
 } from '@millrace/core';
-import { checkOptions, isFunction, isText, type Rule } from '@millrace/core/values';
+import {
+  checkOptions,
+  fnv1a,
+  isFunction,
+  isText,
+  messageOf,
+  type Rule,
+} from '@millrace/core/values';
 import { catchError, defer, of, tap } from 'rxjs';
 import { choosingLayer } from './choose-model.js';
 import { around, hasContent, isModel, ready, userOf } from './model-parts.js';
@@ -74,7 +81,7 @@ const yielding = (model: Model): Model =>
 
 const passing = (cause: unknown): MillraceError => {
   if (!isMillraceError(cause)) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     return new MillraceError('unknown', `The candidate failed: ${why}`, { cause, retryable: true });
   }
   return cause.retryable
@@ -88,11 +95,9 @@ const userOrSession = (call: CallInfo): string | undefined => {
   return 'sessionId' in call && typeof call.sessionId === 'string' ? call.sessionId : undefined;
 };
 
-/** A number in [0, 1) for a key, always the same: FNV-1a, mixed so that similar texts differ. */
+/** A number in [0, 1) for a key, always the same: a hash, mixed so that similar texts differ. */
 const shareOf = (text: string): number => {
-  const hash = new TextEncoder()
-    .encode(text)
-    .reduce((before, byte) => Math.imul(before ^ byte, 0x01000193), 0x811c9dc5);
+  const hash = fnv1a(text);
   const mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   const spread = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
   return ((spread ^ (spread >>> 16)) >>> 0) / 2 ** 32;

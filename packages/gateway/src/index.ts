@@ -1,4 +1,5 @@
-// The features of an AI gateway, as layers and functions around models: circuit breaker, response cache, routing, canary.
+// Layers and functions around models and calls: circuit breaker, response cache, routing, canary, hedged requests, live
+// inputs, tools that start early, summaries for slow readers.
 export {
   cacheResponses,
   type CacheResponsesOptions,
@@ -31,3 +32,8 @@ export {
   type RoutePolicy,
   type RouteRequest,
 } from './route-models.js';
+export { hedge, type HedgeOptions } from './hedge.js';
+export { liveInstructions, liveModel, liveTools } from './live-inputs.js';
+export type { LiveOptions } from './live-source.js';
+export { type DeltaOf, digestMap, type DigestMapOptions } from './digest-map.js';
+export { speculate, type SpeculateOptions } from './speculate.js';

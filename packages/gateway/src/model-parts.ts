@@ -1,6 +1,13 @@
-import type { CallInfo, Model, ModelChunk } from '@millrace/core';
-import { answerTool, timeouts } from '@millrace/core';
-import { defined, having, longestDelayMs, type Rule } from '@millrace/core/values';
+import {
+  answerTool,
+  type CallInfo,
+  isMillraceError,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  timeouts,
+} from '@millrace/core';
+import { defined, having, longestDelayMs, messageOf, type Rule } from '@millrace/core/values';
 
 /** A rule for options that take a model. */
 export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");
@@ -31,9 +38,12 @@ export const inTime = (model: Model): Model => {
   );
 };
 
+/** Wraps a model so that it supports `outputSchema`. */
+export const structured = (model: Model): Model =>
+  model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model;
+
 /** Wraps a model so that it does what the agent's own model does: it keeps time, and supports `outputSchema`. */
-export const ready = (model: Model): Model =>
-  inTime(model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model);
+export const ready = (model: Model): Model => inTime(structured(model));
 
 /** Whether a chunk has content. Heartbeats, empty deltas and usage do not. */
 export const hasContent = (chunk: ModelChunk): boolean => {
@@ -55,3 +65,11 @@ export const hasContent = (chunk: ModelChunk): boolean => {
 /** The user of a call. An empty id counts as absent: otherwise, all who are not logged in would share answers. */
 export const userOf = ({ metadata }: CallInfo): string | undefined =>
   Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;
+
+/** The error of a model or a source of the program, and a sentence that names the fix, if there is one. */
+export const failureOf = (what: string, cause: unknown, fix = ''): MillraceError => {
+  if (isMillraceError(cause) && (fix === '' || cause.code === 'config')) return cause;
+  const why = messageOf(cause);
+  const message = `${what} failed: ${why.replace(/\.?$/u, '.')}${fix}`;
+  return new MillraceError('unknown', message, { cause });
+};

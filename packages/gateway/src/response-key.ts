@@ -5,11 +5,11 @@ import {
   textOf,
   type UserMessage,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { canonicalJson } from '@millrace/core/values';
 
 /** A request without what differs in each call: the ids of messages and of tool calls, and data of the user interface. */
 export const requestText = (model: string, { messages, ...options }: ModelRequest): string =>
-  canonical({ model, options, messages: withoutIds(messages) });
+  canonicalJson({ model, options, messages: withoutIds(messages) });
 
 /** The last question of a request and the rest of it; `undefined` if it has no question or it is not only text. */
 export const splitQuestion = (
@@ -42,15 +42,4 @@ const withoutIds = (messages: readonly Message[]): readonly unknown[] => {
     ...message,
     content: message.content.map(plain),
   }));
-};
-
-/** JSON with sorted keys, so that equal values are equal texts. */
-const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (!isRecord(value)) return value === undefined ? 'null' : JSON.stringify(value);
-  const fields = Object.keys(value)
-    .sort()
-    .filter((key) => value[key] !== undefined)
-    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`);
-  return `{${fields.join()}}`;
 };

@@ -17,6 +17,7 @@ import {
   isFunction,
   isObject,
   isRecord,
+  messageOf,
   numberFrom,
   type Rule,
 } from '@millrace/core/values';
@@ -110,7 +111,7 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
       return route$(by, requestOf(context, call, run, available)).pipe(
         map((route) => choiceOf(route, models, available)),
         catchError((error: unknown) => {
-          const why = error instanceof Error ? error.message : String(error);
+          const why = messageOf(error);
           const message = `routeModels(): the policy failed, so the agent's own model is asked: ${why}`;
           context.hooks.report(run.iteration + 1, { type: 'warning', message });
           return of<Choice>({ why: 'the policy failed' });

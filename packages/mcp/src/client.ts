@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, messageOf } from '@millrace/core/values';
 import { Client, type ElicitResult } from '@modelcontextprotocol/client';
 import {
   catchError,
@@ -135,9 +135,6 @@ const withoutReason = <T>(server: Server): MonoTypeOperatorFunction<T> =>
     );
     throw new Refusal('The client could not answer.');
   });
-
-const messageOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message : String(cause);
 
 /** Passes a warning to the application. Ignores errors of its callback. */
 export const warn = ({ onWarning }: Server, message: string): void => {

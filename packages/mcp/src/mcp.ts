@@ -10,6 +10,7 @@ import {
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
 import { onSuspensionCancelled } from '@millrace/core/sessions';
+import { messageOf } from '@millrace/core/values';
 import {
   combineLatest,
   defer,
@@ -91,7 +92,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
 
 const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: unknown): void => {
   if (server.name !== task?.server) return;
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   warn(
     server,
     `The task '${shownTo(server, task.taskId, 100)}' of a cancelled tool call was not cancelled: ${why}`,
@@ -155,7 +156,7 @@ const shown = ({ onWarning }: Server, status: McpStatus): McpStatus => {
     status.warnings.forEach((warning) => onWarning?.(warning));
     return status;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     return {
       ...status,
       warnings: [

@@ -1,4 +1,5 @@
 import { isMillraceError, MillraceError, type Tool } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import type { Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   asyncScheduler,
@@ -227,7 +228,7 @@ const accepted$ = (
             filter((verdict) => verdict),
             map(() => change),
             catchError((cause: unknown) => {
-              const why = cause instanceof Error ? cause.message : String(cause);
+              const why = messageOf(cause);
               return of(`'onChanged' failed for '${nameShownTo(server, change.tool)}': ${why}`);
             }),
           ),

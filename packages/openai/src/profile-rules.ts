@@ -46,8 +46,8 @@ const isRecords: Rule = [
 
 const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   name: isName,
-  baseUrl: isText,
-  baseUrlVariable: isText,
+  baseURL: isText,
+  baseURLVariable: isText,
   keyVariable: isText,
   keyHeader: isText,
   takesTokens: isFlag,

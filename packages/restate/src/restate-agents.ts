@@ -14,6 +14,7 @@ import {
   isObject,
   isRecord,
   isText,
+  messageOf,
   oneOf,
   type Rule,
 } from '@millrace/core/values';
@@ -366,7 +367,7 @@ const checked = <T>(read: () => T): T => {
 
 /** The error for Restate, which retries all but a `TerminalError`. It has no cause: Restate stores and shows errors. */
 const failureOf = (error: unknown): Error => {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (!isMillraceError(error)) {
     return new TerminalError(`unknown: ${message}`, { errorCode: 500 });
   }

@@ -15,6 +15,7 @@ import {
   checkOptions,
   having,
   isRecord,
+  messageOf,
   oneOf,
   type Rule,
   wholeNumber,
@@ -143,9 +144,6 @@ const isSummary = (value: unknown): boolean => {
   const isText = (item: unknown): boolean => typeof item === 'string';
   return [name, description].every(isText) && isListOf(allowedTools, isText);
 };
-
-const messageOf = (error: unknown): string =>
-  isRecord(error) ? String(error['message']) : String(error);
 
 // ---------------------------------------------------------------- the tools
 

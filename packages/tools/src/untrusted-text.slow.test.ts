@@ -1,7 +1,7 @@
 import { execPath } from 'node:process';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
-import { createAgent, textOf, tool, type Tool } from '@millrace/core';
+import { createAgent, textOf, tool } from '@millrace/core';
 import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
 import { numbered } from '@millrace/core/retrieval';
 import { scriptedModel, text } from '@millrace/core/testing';
@@ -16,9 +16,6 @@ import {
 import { lastValueFrom } from 'rxjs';
 import { searchDocuments } from './index.js';
 import { runTool } from './run-tool.test-support.js';
-import { arxiv, pubmed, webSearch, wikipedia } from './search-web/index.js';
-import { stockQuote, translate, weather } from './services/index.js';
-import { openVendor } from './services/vendor.test-support.js';
 import { runCommand } from './shell/index.js';
 import { sqlTools } from './sql/index.js';
 import { fetchPage } from './web/index.js';
@@ -40,7 +37,6 @@ const expectClean = (shown: string): void => {
   expect(leaks(shown)).toEqual([]);
 };
 
-const vendor = await openVendor();
 const site = await openSite({
   '/page': (_, response) =>
     void response
@@ -51,26 +47,7 @@ const site = await openSite({
 });
 afterAll(() => site.close());
 
-const url = 'https://a.example/';
-const page = {
-  url,
-  link: url,
-  title: line,
-  content: hostile,
-  description: hostile,
-  snippet: hostile,
-};
-const service = { baseUrl: vendor.url, apiKey: 'key' };
-const asked = (made: Tool, answers: typeof vendor.answers, input: object) => async () => {
-  vendor.answers = answers;
-  return (await runTool(made, input)).text;
-};
 const query = { query: word };
-const search = (
-  provider: Parameters<typeof webSearch>[0]['provider'],
-  path: string,
-  json: object,
-) => asked(webSearch({ ...service, provider, engineId: 'e' }), { [path]: json }, query);
 const read = (path: string) => async () => {
   const made = fetchPage({ allowPrivate: ['127.0.0.1'], ports: [site.port] });
   return (await runTool(made, { url: site.origin + path })).text;
@@ -79,57 +56,6 @@ const read = (path: string) => async () => {
 const places: Readonly<Record<string, () => Promise<string>>> = {
   'fetch_page, HTML': read('/page'),
   'fetch_page, text': read('/text'),
-  'web_search, Tavily': search('tavily', '/search', { results: [page] }),
-  'web_search, Brave': search('brave', '/res/v1/web/search', { web: { results: [page] } }),
-  'web_search, Google': search('google', '/customsearch/v1', { items: [page] }),
-  'web_search, DuckDuckGo': search('duckduckgo', '/', {
-    ...{ Heading: line, AbstractURL: url, AbstractText: hostile, AbstractSource: line },
-  }),
-  'web_search, Baidu': search('baidu', '/v2/ai_search/web_search', { references: [page] }),
-  wikipedia: asked(
-    wikipedia({ baseUrl: vendor.url }),
-    { '/w/api.php': { query: { pages: [{ title: line, fullurl: url, extract: hostile }] } } },
-    query,
-  ),
-  arxiv: asked(
-    arxiv({ baseUrl: vendor.url }),
-    {
-      '/api/query': `<feed><entry><id>${url}</id><title>${escaped(line)}</title><summary>${escaped(hostile)}</summary></entry></feed>`,
-    },
-    query,
-  ),
-  pubmed: asked(
-    pubmed({ baseUrl: vendor.url }),
-    {
-      '/esearch.fcgi': { esearchresult: { idlist: ['1'] } },
-      '/efetch.fcgi': `<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>1</PMID><Article><ArticleTitle>${escaped(line)}</ArticleTitle><Abstract><AbstractText>${escaped(hostile)}</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>`,
-    },
-    query,
-  ),
-  translate: asked(
-    translate(service),
-    { '/v2/translate': { translations: [{ text: hostile, detected_source_language: line }] } },
-    { text: 'x', to: 'DE' },
-  ),
-  stock_quote: asked(
-    stockQuote(service),
-    { '/query': { 'Global Quote': { '01. symbol': hostile, '05. price': hostile } } },
-    { symbol: 'IBM' },
-  ),
-  weather: asked(
-    weather({ provider: 'open-meteo', ...service }),
-    {
-      '/v1/search': { results: [{ name: `User: ${word}`, admin1: line, country: hostile }] },
-      '/v1/forecast': { current: { time: 'now' }, daily: { time: [hostile] } },
-    },
-    { place: 'Oslo' },
-  ),
-  'an error of a service': () =>
-    asked(
-      stockQuote(service),
-      { '/query': { 'Error Message': hostile } },
-      { symbol: 'IBM' },
-    )().catch(String),
   search_docs: async () => {
     const made = searchDocuments({
       load: () => [{ path: 'a.md', text: `# ${line}\n\n${hostile}` }],

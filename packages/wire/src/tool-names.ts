@@ -1,4 +1,4 @@
-import { meantName } from '@millrace/core/values';
+import { fnv1a, meantName } from '@millrace/core/values';
 
 /** Maps tool names to the names that a vendor accepts, and back. */
 export interface ToolNames {
@@ -46,16 +46,8 @@ const freeName = (name: string, isTaken: (name: string) => boolean): string => {
   if (valid.test(name) && !isTaken(name)) return name;
   const base = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
   for (let attempt = 0; ; attempt += 1) {
-    const ending = `_${hashOf(attempt === 0 ? name : `${name}#${attempt}`)}`;
+    const ending = `_${fnv1a(attempt === 0 ? name : `${name}#${attempt}`).toString(36)}`;
     const wire = base.slice(0, maxLength - ending.length) + ending;
     if (!isTaken(wire)) return wire;
   }
 };
-
-/** FNV-1a, 32 bits. */
-const hashOf = (text: string): string =>
-  (
-    new TextEncoder()
-      .encode(text)
-      .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0
-  ).toString(36);

@@ -14,7 +14,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { inProcessSessions, keepSessions } from '@millrace/core/sessions';
 import { agentTool } from '@millrace/core/teams';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { speculate } from '@millrace/reactive';
+import { speculate } from '@millrace/gateway';
 import { approveLater } from '@millrace/tools/approval';
 import { codeActing } from '@millrace/tools/code-acting';
 import { filter } from 'rxjs';

@@ -1,13 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { MillraceError } from '@millrace/core';
-import {
-  type FlowProblem,
-  fromRagflow,
-  problemsIn,
-  toMermaid,
-  type Unmapped,
-} from '@millrace/flow';
+import { messageOf } from '@millrace/core/values';
+import { type FlowProblem, problemsIn, toMermaid } from '@millrace/flow';
+import { fromRagflow, type Unmapped } from '@millrace/flow/ragflow';
 import type { FlowArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import { printable } from '../presentation/printable.js';
@@ -63,7 +59,7 @@ const parse = (text: string, shown: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new MillraceError('config', `The file '${shown}' is not valid JSON: ${why}.`, { cause });
   }
 };

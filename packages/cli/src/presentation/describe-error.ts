@@ -1,4 +1,5 @@
 import { isMillraceError } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 
@@ -19,7 +20,7 @@ export const describeError = (
   { colors, unicode }: Pick<Theme, 'colors' | 'unicode'>,
   debug = false,
 ): string => {
-  const technical = error instanceof Error ? error.message : String(error);
+  const technical = messageOf(error);
   const [code, forPeople] = isMillraceError(error)
     ? [error.code, error.userMessage]
     : ['unexpected', 'Something went wrong.'];

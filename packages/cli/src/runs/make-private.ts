@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import { makeDirectory } from '@millrace/store';
 
 /** Creates a directory that only this user can read, with its parents. Rejects with `store` if it is not writable. */
@@ -19,7 +20,7 @@ export const makePrivate = async (directory: string): Promise<void> => {
 
 const reasonOf = (error: unknown): string => {
   const reason = reasons.get(String(Reflect.get(Object(error), 'code')));
-  return reason ?? (error instanceof Error ? error.message : String(error));
+  return reason ?? messageOf(error);
 };
 
 const reasons: ReadonlyMap<string, string> = new Map([

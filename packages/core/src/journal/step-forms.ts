@@ -8,7 +8,7 @@ import type { Locals, Step } from '../step.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../tools/toolkit.js';
 import type { Tool, ToolEntry } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
-import { isObjectOrList, isRecord } from '../values/json.js';
+import { canonicalJson, fnv1a, isRecord } from '../values/json.js';
 import { areContentBlocks, withPlainDetails, withPlainResults } from '../values/message.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import {
@@ -146,24 +146,10 @@ const known = new WeakMap<Tool, string>();
 const fingerprintOf = (tool: Tool): string => {
   const found = known.get(tool);
   if (found !== undefined) return found;
-  const made = `${lettersOf(hashOf(canonical(tool.inputSchema)))}${tool.idempotent === true ? '!' : ''}`;
+  const made = `${lettersOf(fnv1a(canonicalJson(tool.inputSchema)))}${tool.idempotent === true ? '!' : ''}`;
   known.set(tool, made);
   return made;
 };
-
-/** JSON whose keys are sorted: their order has no meaning in a schema. */
-const canonical = (schema: object): string =>
-  JSON.stringify(schema, (_, value: unknown) =>
-    isObjectOrList(value) && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : value,
-  );
-
-/** FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv, with 32 bits. */
-const hashOf = (text: string): number =>
-  new TextEncoder()
-    .encode(text)
-    .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0;
 
 const lettersOf = (hash: number): string => {
   let rest = hash;

@@ -125,6 +125,7 @@ export const toMillraceError = (
     ? cause
     : new MillraceError(code, `${what}: ${messageOf(cause)}`, { cause });
 
+/** The message of anything that was thrown: that of its errors if it has none, else its name or the value as a string. Never throws. */
 export const messageOf = (thrown: unknown): string => {
   try {
     if (typeof thrown !== 'object' || thrown === null) return String(thrown);

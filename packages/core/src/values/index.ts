@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, defined, isRecord, isSameJson, parsedJson } from './json.js';
+export { canonicalJson, defined, fnv1a, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   chained,
@@ -16,6 +16,7 @@ export {
 } from './message-tree.js';
 export { meantName } from './meant-name.js';
 export { checkFormat } from './stored-format.js';
+export { messageOf } from './errors.js';
 export {
   checkOptions,
   type Complete,
@@ -33,6 +34,7 @@ export {
 } from './options.js';
 export { isSameInput } from './message.js';
 export { eventPart, unwritable } from './plain-json.js';
+export { isMessage } from './shape.js';
 export {
   databaseBeside,
   isStoreDatabase,

@@ -36,6 +36,12 @@ export const canonicalJson = (value: unknown): string =>
       : item,
   );
 
+/** A hash of a string, the same in every process: FNV-1a with 32 bits, http://www.isthe.com/chongo/tech/comp/fnv. It keeps no secret. */
+export const fnv1a = (text: string): number =>
+  new TextEncoder()
+    .encode(text)
+    .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0;
+
 /** Whether two values of JSON are equal: the order of keys does not matter. */
 export const isSameJson = (one: unknown, other: unknown): boolean => {
   if (!isObjectOrList(one) || !isObjectOrList(other)) return one === other;

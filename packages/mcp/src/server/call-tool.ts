@@ -16,7 +16,7 @@ import {
   type ToolResultBlock,
   type Verdict,
 } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, messageOf, parsedJson } from '@millrace/core/values';
 import {
   type CallToolResult,
   MissingRequiredClientCapabilityError,
@@ -163,7 +163,7 @@ export const errorOf = (
 ): MillraceError =>
   isMillraceError(cause)
     ? cause
-    : new MillraceError(code, cause instanceof Error ? cause.message : String(cause), {
+    : new MillraceError(code, messageOf(cause), {
         cause,
         ...(userMessage !== undefined && { userMessage }),
       });

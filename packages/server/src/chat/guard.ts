@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { defined } from '@millrace/core/values';
+import { defined, messageOf } from '@millrace/core/values';
 import { defer, first, from, map, type Observable, type ObservableInput, of } from 'rxjs';
 
 /** Returns or emits the id of the user of a request; `undefined` or `null` to refuse it. */
@@ -124,6 +124,6 @@ export const conflictAt = (
 export const asError = (cause: unknown): MillraceError =>
   isMillraceError(cause)
     ? cause
-    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
+    : new MillraceError('unknown', messageOf(cause), {
         cause,
       });

@@ -7,6 +7,7 @@ import {
   isFunction,
   isRecord,
   isText,
+  messageOf,
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
@@ -349,9 +350,7 @@ const queryVector$ = (
       const length = String(vector?.dimensions);
       throw new Error(`the embedder '${embedder.id}' returned ${length} dimensions.`);
     }),
-    catchError((error: unknown) =>
-      onlyWords(error instanceof Error ? error.message : String(error)),
-    ),
+    catchError((error: unknown) => onlyWords(messageOf(error))),
   );
 };
 

@@ -1,4 +1,5 @@
 import { type Embedder, isMillraceError, MillraceError } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import {
   catchError,
   defer,
@@ -47,7 +48,7 @@ export const vectors$ = (
     map((vectors) => checked(id, vectors, texts.length)),
     catchError((error: unknown) => {
       if (isMillraceError(error)) throw error;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new MillraceError('unknown', `The embedder '${id}' failed: ${why}`, { cause: error });
     }),
   );

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, messageOf } from '@millrace/core/values';
 
 /** The code of an error of the file system, such as `ENOENT`. */
 export const errorCode = (error: unknown): string | undefined =>
@@ -72,9 +72,6 @@ export const checkDirectory = (
     `${owner} needs the path of ${wanted}, not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
   );
 };
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean]>> = {
   ENOSPC: ['the disk is full. Free some space, then retry', true],

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MillraceError } from '@millrace/core';
+import { messageOf } from '@millrace/core/values';
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
 import { countedSegments, endIn, segmentsAfter } from './later-segments.js';
 import { syncDirectories } from './make-directory.js';
@@ -109,7 +110,7 @@ const countedBytes = async (directory: string, number: number): Promise<number |
 const notKnown =
   (callId: string) =>
   (cause: unknown): never => {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new MillraceError(
       'store',
       `Whether the last records of the call '${callId.slice(0, 100)}' are stored is not known: another process has taken over the call, and its files could not be read (${why}). Read the call to find out.`,

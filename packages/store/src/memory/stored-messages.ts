@@ -1,5 +1,5 @@
 import { type Message, type MessageTree, MillraceError, textOf } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMessage, parsedJson } from '@millrace/core/values';
 
 /** A message that contains another one as JSON, so that most of a tree need not be parsed. */
 export const packed = (id: string, json: string): Message => ({
@@ -28,7 +28,3 @@ export const parseMessage = (text: string): Message => {
   if (isMessage(value)) return value;
   throw new MillraceError('invalidState', 'A stored message is not valid.');
 };
-
-/** Checks only `id` and `content`, as this package wrote the rest. */
-const isMessage = (value: unknown): value is Message =>
-  isRecord(value) && typeof value['id'] === 'string' && Array.isArray(value['content']);

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, messageOf } from '@millrace/core/values';
 import { errorCode } from '../files/file-system.js';
 
 /** Prefixes of transient Postgres error codes. An error without such a code is a connection error, also transient. */
@@ -46,7 +46,7 @@ export const toSqlError = (
   const code = errorCode(error);
   const state = sqlStateOf(error);
   const retryable = state === undefined || beginsWithOne(state, transientCodes);
-  const why = withoutSecrets(messageOf(error), secrets);
+  const why = withoutSecrets(messageOf(error).replace(/\.$/, ''), secrets);
   const cause = Object.assign(new Error(why), code === undefined ? {} : { code });
   const fix = fixes[code ?? ''] ?? '';
   return new MillraceError('store', `${where} failed: ${why}.${more}${fix}`, { cause, retryable });
@@ -83,15 +83,6 @@ const isConnectionError = (error: unknown): boolean => {
 
 const beginsWithOne = (code: string, begins: readonly string[]): boolean =>
   begins.some((begin) => code.startsWith(begin));
-
-/** The error of a connection to several addresses has an empty message. */
-const messageOf = (error: unknown): string => {
-  if (error instanceof AggregateError && error.message === '') {
-    return error.errors.map(messageOf).join('; ');
-  }
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/\.$/, '');
-};
 
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
   secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);

@@ -10,6 +10,7 @@ import type {
   NewMemory,
   RecalledMemory,
 } from '@millrace/core/long-term-memory';
+import { messageOf } from '@millrace/core/values';
 import { defer, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { entryOf, essenceOf, wordsOf } from './memory-rows.js';
@@ -108,7 +109,7 @@ const searchByMeaning = ({ embedder, threshold = 0.3 }: TableMemoryOptions): Sea
       await addVectors(table, seen, embedder);
       return await table.byMeaning(seen, queryVector, threshold, most);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       report?.(`Memories were searched by keywords only: semantic search failed: ${why}`);
       return [];
     }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { MillraceError } from '@millrace/core';
 import type { BigNumber, MathJsInstance, Unit, UnitDefinition } from 'mathjs';
 import type Bundle from 'mathjs/lib/browser/math.js';
 
@@ -44,7 +45,14 @@ const loadBundle = async (): Promise<typeof Bundle> => {
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- `require` has no types.
     return require('mathjs/lib/browser/math.js') as typeof Bundle;
   } catch {
-    return (await import('mathjs/lib/browser/math.js')).default;
+    const { default: bundle } = await import('mathjs/lib/browser/math.js').catch(
+      (cause: unknown) => {
+        throw new MillraceError('config', 'calculator() needs a parser: npm install mathjs', {
+          cause,
+        });
+      },
+    );
+    return bundle;
   }
 };
 

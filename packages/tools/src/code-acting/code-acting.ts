@@ -20,6 +20,7 @@ import {
   checkOptions,
   type Complete,
   defined,
+  fnv1a,
   isDelay,
   isRecord,
   type Rule,
@@ -166,7 +167,7 @@ const codeRun$ = (
     const left = Math.max(0, maxToolCalls - callsBefore(parent));
     const results$ = new Subject<SandboxResults>();
     const rounds = createRounds();
-    const seed = hashOf(`${parent.callId}/${parent.toolCallId}`);
+    const seed = fnv1a(`${parent.callId}/${parent.toolCallId}`);
     const host = { names, now: call.createdAt, seed, maxCalls };
     const task: SandboxTask = { code, memoryMb, maxLength, host };
     const agentOf = (message$: Observable<SandboxMessage>) =>
@@ -228,13 +229,6 @@ const callsBefore = ({ callId, messages }: ToolContext): number =>
 
 const callsIn = (details: unknown): number =>
   isRecord(details) && typeof details['toolCalls'] === 'number' ? details['toolCalls'] : 0;
-
-/** FNV-1a. */
-const hashOf = (text: string): number =>
-  Array.from(text).reduce(
-    (hash, character) => Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193),
-    0x811c9dc5 | 0,
-  );
 
 /** The output for the reply of the call whose model is the code. */
 const outputOfReply = (reply: Reply): ToolOutput => {

@@ -12,7 +12,7 @@ import {
   type Verdict,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { defined } from '@millrace/core/values';
+import { defined, messageOf } from '@millrace/core/values';
 import { defer, from, mergeMap, type Observable, type ObservableInput, of } from 'rxjs';
 import { anchored } from './anchored.js';
 import {
@@ -225,8 +225,6 @@ const whyItRuns = async ({
 
 const verdict$ = (given: Verdict | ObservableInput<Verdict>): Observable<Verdict> =>
   typeof given === 'boolean' || 'approved' in given ? of(given) : from(given);
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');
 
 const maxSeen = 1_000;
 

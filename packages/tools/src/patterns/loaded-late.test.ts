@@ -1,7 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import type { Tool } from '@millrace/core';
 import { runTool } from '../run-tool.test-support.js';
-import { openVendor } from '../services/vendor.test-support.js';
 
 it('X13: @millrace/tools does not load the engine, @millrace/tools/patterns does', async () => {
   const load = jest.fn(() => ({ RE2JS: {} }));
@@ -13,15 +12,9 @@ it('X13: @millrace/tools does not load the engine, @millrace/tools/patterns does
 });
 
 const libraries = [
-  ...['undici', '@mdream/js', 'diff', 're2js', 'mathjs', 'pg', 'nodemailer', 'fast-xml-parser'],
+  ...['undici', '@mdream/js', 'diff', 're2js', 'mathjs', 'mathjs/lib/browser/math.js', 'pg'],
   ...['quickjs-emscripten-core', '@jitl/quickjs-wasmfile-release-sync'],
 ];
-const mail = {
-  server: { host: '127.0.0.1' },
-  from: 'mill@mill.test',
-  recipients: ['@mill.test'],
-  approve: true,
-};
 
 it('no entry loads the libraries of another, and those of its own only on first use', async () => {
   const loaded: string[] = [];
@@ -32,39 +25,37 @@ it('no entry loads the libraries of another, and those of its own only on first 
     });
   }
   jest.resetModules();
-  await import('../index.js');
-  (await import('../web/index.js')).fetchPage();
+  (await import('../index.js')).calculator();
+  const { fetchPage, guardedFetch } = await import('../web/index.js');
+  for (const create of [fetchPage, guardedFetch]) create();
   (await import('../files/index.js')).fileTools({ approve: true });
   (await import('../javascript/index.js')).runJavaScript();
   (await import('../sql/index.js')).sqlTools({ postgres: 'postgres://127.0.0.1/x' });
-  (await import('../mail/index.js')).sendMail(mail);
-  const { arxiv, pubmed, wikipedia } = await import('../search-web/index.js');
-  for (const create of [arxiv, pubmed, wikipedia]) create();
-  (await import('../services/index.js')).weather({ provider: 'open-meteo' });
   expect(loaded).toEqual([]);
 });
 
 it('names the command that installs a missing library', async () => {
-  const vendor = await openVendor();
-  vendor.answers = { '/api/query': '<feed/>' };
-  for (const name of libraries) {
-    jest.unstable_mockModule(name, () => {
-      throw new Error(`Cannot find package '${name}'`);
-    });
-  }
+  const missing = (name: string) => () => {
+    throw new Error(`Cannot find package '${name}'`);
+  };
+  for (const name of libraries) jest.unstable_mockModule(name, missing(name));
+  // The calculator requires it first.
+  jest.doMock('mathjs/lib/browser/math.js', missing('mathjs'));
   jest.resetModules();
   const [, query] = (await import('../sql/index.js')).sqlTools({
     postgres: 'postgres://127.0.0.1/x',
   });
-  const { sendMail } = await import('../mail/index.js');
-  const { arxiv } = await import('../search-web/index.js');
+  const { fetchPage, guardedFetch } = await import('../web/index.js');
+  const { calculator } = await import('../index.js');
+  const local = { allowPrivate: ['127.0.0.1'] };
   const cases = [
     [query, { sql: 'select 1' }, 'npm install pg'],
-    [sendMail(mail), { to: ['ada@mill.test'], subject: 'x', text: 'x' }, 'npm install nodemailer'],
-    [arxiv({ baseUrl: vendor.url }), { query: 'x' }, 'npm install fast-xml-parser'],
+    [fetchPage(local), { url: 'http://127.0.0.1/' }, 'npm install undici@7'],
+    [calculator(), { expression: '1 + 1' }, 'npm install mathjs'],
   ] as const;
   for (const [tool, input, command] of cases) {
     const error: unknown = await runTool(tool as Tool, input).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'config', message: expect.stringContaining(command) });
   }
+  await expect(guardedFetch(local)('http://127.0.0.1/')).rejects.toThrow('npm install undici@7');
 });

@@ -1,6 +1,6 @@
 import { checkOptions } from '@millrace/core/values';
 import { type FetchPageOptions, rules, rulesOf } from './fetch-page.js';
-import { checkUrl, parsedUrl, publicLookup, publicOnly } from './guarded-get.js';
+import { checkUrl, loadClient, parsedUrl, publicLookup, publicOnly } from './guarded-get.js';
 
 /** Options of `guardedFetch`. */
 export type GuardedFetchOptions = Pick<
@@ -39,7 +39,7 @@ export const guardedFetch = (
   return async (address, request = {}) => {
     const url = parsedUrl(address);
     checkUrl(url, own);
-    const { Agent, buildConnector, fetch } = await import('undici');
+    const { Agent, buildConnector, fetch } = await loadClient('guardedFetch()');
     const connect = own.isPrivateAllowed(url)
       ? buildConnector({ lookup: own.lookup })
       : publicOnly(buildConnector({ lookup: publicLookup(own.lookup) }));

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { MillraceError } from '@millrace/core';
 import { defer, finalize, from, type Observable } from 'rxjs';
 import type { buildConnector } from 'undici';
 import { isPublicAddress } from './public-address.js';
@@ -107,7 +108,7 @@ const shown = (url: URL | string): string => {
 type Answer = Pick<Fetched, 'status' | 'contentType' | 'body'> | { readonly location: string };
 
 const ask = async (url: URL, rules: GetRules, signal: AbortSignal): Promise<Answer> => {
-  const { Agent, buildConnector, request } = await import('undici');
+  const { Agent, buildConnector, request } = await loadClient('fetchPage()');
   // Aborting also ends a connection that is not established yet. Each has a signal of its own, for few listeners.
   const options = { lookup: rules.lookup, signal: AbortSignal.any([signal]) };
   const connect = rules.isPrivateAllowed(url)
@@ -122,6 +123,14 @@ const ask = async (url: URL, rules: GetRules, signal: AbortSignal): Promise<Answ
     throw explained(error, url);
   } finally {
     void agent.destroy();
+  }
+};
+
+export const loadClient = async (owner: string) => {
+  try {
+    return await import('undici');
+  } catch (cause) {
+    throw new MillraceError('config', `${owner} needs a client: npm install undici@7`, { cause });
   }
 };
 

@@ -1,5 +1,4 @@
 import {
-  answerTool,
   fallback,
   MillraceError,
   type Model,
@@ -31,7 +30,7 @@ import {
   throwIfEmpty,
   timer,
 } from 'rxjs';
-import { aModel, failureOf } from './shared.js';
+import { failureOf, isModel, structured } from './model-parts.js';
 
 export interface HedgeOptions {
   /** How long the first model may be silent before the second one is asked too, in milliseconds. */
@@ -77,10 +76,7 @@ export const hedge = (first: Model, second: Model, options: HedgeOptions): Model
   };
 };
 
-const rules = { first: aModel, second: aModel, afterMs: isDelay };
-
-const structured = (model: Model): Model =>
-  model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model;
+const rules = { first: isModel, second: isModel, afterMs: isDelay };
 
 type Hedged = ModelReport | { type: 'modelHedged'; from: string; to: string; waitedMs: number };
 

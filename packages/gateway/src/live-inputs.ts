@@ -20,7 +20,8 @@ import { concatMap, map, type Observable, of, ReplaySubject } from 'rxjs';
 import { aroundPhases, inCall } from './around-phases.js';
 import { first$, liveRules, type LiveOptions, liveSource, stepIdOf } from './live-source.js';
 import { newest$, opened$, type Recording, step } from './live-steps.js';
-import { aModel, areTexts, type Entries, isGroup, namesIn } from './shared.js';
+import { isModel } from './model-parts.js';
+import { areTexts, type Entries, isGroup, namesIn } from './tool-entries.js';
 
 /**
  * Takes the instructions of an agent from an Observable, such as a feature flag or a prompt store; they replace its
@@ -149,7 +150,7 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
 };
 
 const models = {
-  accepts: (value: unknown): value is Model => aModel[0](value),
+  accepts: (value: unknown): value is Model => isModel[0](value),
   what: "models, such as openai('gpt-5-mini')",
 };
 

@@ -19,7 +19,7 @@ import {
   take,
   throwIfEmpty,
 } from 'rxjs';
-import { failureOf } from './shared.js';
+import { failureOf } from './model-parts.js';
 
 export interface LiveOptions {
   /**

@@ -1,10 +1,10 @@
 // Measures what hedging gains and costs against slow models, in virtual time:
-// `node packages/reactive/measure/hedge.mjs [--requests 20000] [--p50 400] [--p99 4000]`.
+// `node packages/gateway/measure/hedge.mjs [--requests 20000] [--p50 400] [--p99 4000]`.
 // The time to the first chunk is log-normal, independently for both models. A loser is aborted: it costs its input only.
 import console from 'node:console';
 import { parseArgs } from 'node:util';
 import { openDemand } from '@millrace/core';
-import { hedge } from '@millrace/reactive';
+import { hedge } from '@millrace/gateway';
 import { concat, map, of, take, timer, VirtualTimeScheduler } from 'rxjs';
 
 const { values } = parseArgs({

@@ -1,11 +1,11 @@
-// Measures what starting tools early gains and costs, in virtual time: `node packages/reactive/measure/speculate.mjs [--turns 300]`.
+// Measures what starting tools early gains and costs, in virtual time: `node packages/gateway/measure/speculate.mjs [--turns 300]`.
 // Each message calls tools with arguments of 30 tokens each, and some text may follow; 50 tokens a second. The first tool
 // takes `tool ms`, the others 50 ms.
 import console from 'node:console';
 import { parseArgs } from 'node:util';
 import { createAgent, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { speculate } from '@millrace/reactive';
+import { speculate } from '@millrace/gateway';
 import { concatMap, delay, from, lastValueFrom, map, of, timer, VirtualTimeScheduler } from 'rxjs';
 
 const { values } = parseArgs({ options: { turns: { type: 'string', default: '300' } } });

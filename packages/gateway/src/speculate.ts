@@ -13,7 +13,7 @@ import { nearMatches } from '@millrace/core/search';
 import { checkOptions, defined, wholeNumber } from '@millrace/core/values';
 import { defer, finalize, merge, take, tap } from 'rxjs';
 import { aroundPhases } from './around-phases.js';
-import { areTexts, namesIn } from './shared.js';
+import { areTexts, namesIn } from './tool-entries.js';
 import { closing, createSpeculation, type Speculation } from './speculation.js';
 
 export interface SpeculateOptions {

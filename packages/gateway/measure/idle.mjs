@@ -1,11 +1,11 @@
-// Measures what the layers cost while nothing happens: `node packages/reactive/measure/idle.mjs [--calls 300]`.
+// Measures what the layers cost while nothing happens: `node packages/gateway/measure/idle.mjs [--calls 300]`.
 // Subscriptions of a second call, as scripts/house/ceilings.json counts them, and the time of a call with one tool.
 import console from 'node:console';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { createAgent, tool } from '@millrace/core';
 import { finish, text, toolCall } from '@millrace/core/testing';
-import { hedge, liveInstructions, liveModel, liveTools, speculate } from '@millrace/reactive';
+import { hedge, liveInstructions, liveModel, liveTools, speculate } from '@millrace/gateway';
 import { BehaviorSubject, from, lastValueFrom, Observable } from 'rxjs';
 
 const { values } = parseArgs({ options: { calls: { type: 'string', default: '300' } } });

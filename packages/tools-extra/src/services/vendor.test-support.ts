@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -7,7 +7,6 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll } from '@jest/globals';
-import { withResolve } from '../web/site.test-support.js';
 
 export interface Asked {
   readonly method: string;
@@ -40,7 +39,8 @@ export interface Vendor {
 export const openVendor = async (): Promise<Vendor> => {
   const asked: Asked[] = [];
   const state: { answers: Readonly<Record<string, Answer>> } = { answers: {} };
-  const closing = withResolve();
+  const closing = new EventEmitter();
+  const closed = once(closing, 'close');
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     const chunks: Buffer[] = [];
@@ -60,7 +60,7 @@ export const openVendor = async (): Promise<Vendor> => {
       else response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
     });
   })
-    .on('connection', (socket) => socket.once('close', () => closing.resolve()))
+    .on('connection', (socket) => socket.once('close', () => closing.emit('close')))
     .listen(0, '127.0.0.1');
   await once(server, 'listening');
   servers.push(server);
@@ -68,7 +68,7 @@ export const openVendor = async (): Promise<Vendor> => {
   return {
     url: `http://127.0.0.1:${port}`,
     asked,
-    closed: closing.promise,
+    closed,
     get answers() {
       return state.answers;
     },
