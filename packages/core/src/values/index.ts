@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, defined, isRecord, isSameJson, parsedJson } from './json.js';
+export { canonicalJson, defined, isRecord, isSameJson, isTooDeep, parsedJson } from './json.js';
 export {
   appendedTo,
   chained,
@@ -40,6 +40,6 @@ export {
   storeDatabaseBytes,
   storeMarker,
 } from './store-marker.js';
+export { readJson, type Repair } from './read-json.js';
 export { untrustedText } from './untrusted-text.js';
-export { createUnwrapper } from './unwrap.js';
 export { watchStream } from './watch-stream.js';
