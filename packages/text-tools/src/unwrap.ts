@@ -35,35 +35,22 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
       thought();
       return;
     }
-    const { body } = unwrapped(text);
-    if (body === text) {
-      if (isEnd || !mayOpenWrap(text)) pass('through');
-      return;
-    }
-    const may = body === '' || mayOpenWrap(body) ? 'more' : mayBeCall(body);
-    if (may === 'more' && !isEnd && text.length < maxLead) return;
-    if (may === false || may === 'more') pass('through');
-    else {
+    const isWrapped = opensCall(text, isEnd, mayBeCall);
+    if (isWrapped === 'more') return;
+    if (isWrapped) {
       state = 'wrapped';
       hasEnded = createEndCheck(text);
-      if (hasEnded(text)) pass('through');
     }
+    if (!isWrapped || hasEnded(text)) pass('through');
   };
   const thought = (): void => {
     const end = thoughtEnd.exec(held);
-    if (end === null) {
-      const tag = held.slice(held.lastIndexOf('<'));
-      const isTag = '</thinking>'.startsWith(tag.toLowerCase());
-      held = held.slice(0, held.length - (isTag ? tag.length : 0));
-      pass('thought');
-      held = isTag ? tag : '';
-      return;
-    }
-    const rest = held.slice(end.index + end[0].length);
-    held = held.slice(0, held.length - rest.length);
-    pass('start');
+    const length = end === null ? beforeTag(held) : end.index + end[0].length;
+    const rest = held.slice(length);
+    held = held.slice(0, length);
+    pass(end === null ? 'thought' : 'start');
     held = rest;
-    start(false);
+    if (end !== null) start(false);
   };
   return {
     push: (text: string): void => {
@@ -75,13 +62,8 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
     },
     end: (): void => {
       if (state === 'start') start(true);
-      if (state !== 'wrapped') {
-        pass('through');
-        return;
-      }
-      const text = held.trim();
-      const isQuoted = text.startsWith('>');
-      const call = candidates(text).find(isCall);
+      const call = state === 'wrapped' ? candidates(held.trim()).find(isCall) : undefined;
+      const isQuoted = held.trimStart().startsWith('>');
       if (call !== undefined && !isQuoted) held = call;
       pass('through');
       if (call !== undefined && isQuoted) onQuoted(call);
@@ -96,6 +78,24 @@ export const createUnwrapper = ({ push, mayBeCall, isCall, onQuoted }: Unwrapper
 const maxLead = 100;
 /** Marks within marks. */
 const maxDepth = 4;
+
+/** Whether a text starts with marks around what may be a call; `more` if that depends on what follows. */
+const opensCall = (
+  text: string,
+  isEnd: boolean,
+  mayBeCall: UnwrapperInit['mayBeCall'],
+): boolean | 'more' => {
+  const { body } = unwrapped(text);
+  if (body === text) return isEnd || !mayOpenWrap(text) ? false : 'more';
+  const may = body === '' || mayOpenWrap(body) ? 'more' : mayBeCall(body);
+  return may === 'more' && (isEnd || text.length >= maxLead) ? false : may;
+};
+
+/** The length of a text without what may be the start of a closing tag of a thought. */
+const beforeTag = (text: string): number => {
+  const at = text.lastIndexOf('<');
+  return at >= 0 && '</thinking>'.startsWith(text.slice(at).toLowerCase()) ? at : text.length;
+};
 
 const thoughtStart = /^<(?:think|thinking)>/i;
 const thoughtEnd = /<\/(?:think|thinking)>/i;

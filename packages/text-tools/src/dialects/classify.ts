@@ -18,8 +18,11 @@ export interface Classification {
   readonly reports: readonly ModelReport[];
 }
 
-const refusal =
-  'Not executed: one action per step. Call it again in your next step if you still need it.';
+/** Why a call is refused. */
+export const refusals = {
+  none: 'Not executed: no tool may be used now.',
+  one: 'Not executed: one action per step. Call it again in your next step if you still need it.',
+} as const;
 
 export const classify = (result: ParseResult, needs: ClassifyContext): Classification => {
   const { calls, fault, conflict } = result;
@@ -86,11 +89,11 @@ const refusalOf = (
   index: number,
   { asked: { toolChoice }, dialect, nativeUses }: ClassifyContext,
 ): { readonly refusal?: string } => {
-  if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
+  if (toolChoice === 'none') return { refusal: refusals.none };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
     return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
   }
-  return nativeUses + index < dialect.maxUses ? {} : { refusal };
+  return nativeUses + index < dialect.maxUses ? {} : { refusal: refusals.one };
 };
 
 const isAction = ({ text, tool }: Fault): boolean =>

@@ -1,5 +1,6 @@
+import type { Cursor } from './cursor.js';
 import type { ParserState, Found } from './parser-state.js';
-import { lookAhead, fenceAt, type FenceLine, maxPeek } from './scanner.js';
+import { lookAhead, fenceAt, type FenceLine, maxPeek, type Undecided } from './scanner.js';
 
 export interface FenceHandlers {
   readonly bareJson: (offset: number, fence: string, isWhole: boolean) => Found;
@@ -36,27 +37,14 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
   };
   /** Fences around an action or a whole reply are dropped; around anything else, they are text. */
   const open = (): Found => {
-    let offset = 0;
-    let marks: string | undefined;
-    let isWhole = true;
-    for (;;) {
-      const fence = fenceAt(cursor.peek(maxPeek, offset), cursor.isEnd);
-      if (fence === 'more') return 'more';
-      if (fence === undefined || offset > 2 * maxPeek) break;
-      if (marks === undefined && fence.isBare && closeFence(parser)) {
-        cursor.take(fence.length);
-        return 'found';
-      }
-      marks ??= fence.marks;
-      isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
-        cursor.peek(fence.length, offset),
-      );
-      offset += fence.length;
-      const space = cursor.peek(maxPeek, offset);
-      offset += space.length - space.trimStart().length;
-      if (cursor.left === offset && !cursor.isEnd) return 'more';
+    const first = fenceAt(cursor.peek(maxPeek), cursor.isEnd);
+    if (first !== 'more' && first?.isBare === true && closeFence(parser)) {
+      cursor.take(first.length);
+      return 'found';
     }
-    if (marks === undefined) return undefined;
+    const fences = fencesHere(cursor);
+    if (fences === 'more' || fences === undefined) return fences;
+    const { offset, marks, isWhole } = fences;
     const next = lookAhead(cursor, parser.words, offset);
     if (next === 'more') return 'more';
     const { label, tag } = next;
@@ -76,6 +64,32 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
     return 'found';
   };
   return { open, endCode, inAnswer };
+};
+
+/** The opening fences that follow each other here: where they end, and whether they may be around an action. */
+const fencesHere = (
+  cursor: Cursor,
+):
+  | { readonly offset: number; readonly marks: string; readonly isWhole: boolean }
+  | Undecided
+  | undefined => {
+  let offset = 0;
+  let marks: string | undefined;
+  let isWhole = true;
+  for (;;) {
+    const fence = fenceAt(cursor.peek(maxPeek, offset), cursor.isEnd);
+    if (fence === 'more') return 'more';
+    if (fence === undefined || offset > 2 * maxPeek) break;
+    marks ??= fence.marks;
+    isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
+      cursor.peek(fence.length, offset),
+    );
+    offset += fence.length;
+    const space = cursor.peek(maxPeek, offset);
+    offset += space.length - space.trimStart().length;
+    if (cursor.left === offset && !cursor.isEnd) return 'more';
+  }
+  return marks === undefined ? undefined : { offset, marks, isWhole };
 };
 
 export const closeFence = (parser: ParserState): boolean => {

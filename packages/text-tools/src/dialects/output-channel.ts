@@ -196,23 +196,21 @@ export const createOutputChannel = ({
 /** Emits thoughts and text in segments, trimmed at both ends. */
 export type Emitter = ReturnType<typeof createEmitter>;
 
+interface Piece {
+  readonly type: 'text' | 'thinking';
+  readonly text: string;
+}
+
 /** Each one emits everything again. */
 const maxRetractions = 3;
 
 const createEmitter = (emit: (chunk: ModelChunk) => void) => {
-  let current: 'text' | 'thinking' | undefined;
-  let last: 'text' | 'thinking' | undefined;
-  let space = '';
-  let isFresh = true;
+  const { trim, close } = createTrimmer();
+  let last: Piece['type'] | undefined;
   let hasText = false;
   let retractions = 0;
-  let emitted: { readonly type: 'text' | 'thinking'; readonly text: string }[] = [];
+  let emitted: Piece[] = [];
 
-  const close = (): void => {
-    current = undefined;
-    space = '';
-    isFresh = true;
-  };
   let previewFrom = 0;
   return {
     get mayRetract() {
@@ -238,23 +236,14 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
     dropPreview: () => {
       emitted = emitted.slice(0, previewFrom);
     },
-    write: (type: 'text' | 'thinking', text: string) => {
-      if (type !== current) close();
-      current = type;
-      const begin = isFresh ? text.trimStart() : text;
-      if (begin === '') return;
-      const body = begin.trimEnd();
-      if (body === '') {
-        space += begin;
-        return;
-      }
-      const gap = isFresh && (last === type || (type === 'text' && hasText)) ? '\n\n' : '';
-      const chunk = { type, text: `${gap}${space}${body}` };
+    write: (type: Piece['type'], written: string) => {
+      const { text, isFirst } = trim(type, written);
+      if (text === '') return;
+      const gap = isFirst && (last === type || (type === 'text' && hasText)) ? '\n\n' : '';
+      const chunk = { type, text: `${gap}${text}` };
       emitted.push(chunk);
       hasText ||= type === 'text';
       emit(chunk);
-      space = begin.slice(body.length);
-      isFresh = false;
       last = type;
     },
     close,
@@ -263,14 +252,50 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
       retractions += 1;
       hasText = false;
       emit({ type: 'restart', why: 'The text was a thought.', isSameRequest: true });
-      const thought = emitted.map(({ type, text }, index) => {
-        const before = emitted[index - 1]?.type ?? type;
-        return before === type ? text : `\n\n${text}`;
-      });
-      emitted = thought.length === 0 ? [] : [{ type: 'thinking', text: thought.join('') }];
+      emitted = asThought(emitted);
       emitted.forEach(emit);
       close();
       last = 'thinking';
+    },
+  };
+};
+
+const asThought = (pieces: readonly Piece[]): Piece[] => {
+  const thought = pieces.map(({ type, text }, index) => {
+    const before = pieces[index - 1]?.type ?? type;
+    return before === type ? text : `\n\n${text}`;
+  });
+  return thought.length === 0 ? [] : [{ type: 'thinking', text: thought.join('') }];
+};
+
+/** Trims segments: leaves out the space at their starts, and that at their ends. */
+const createTrimmer = () => {
+  let current: Piece['type'] | undefined;
+  let space = '';
+  let isFresh = true;
+
+  const close = (): void => {
+    current = undefined;
+    space = '';
+    isFresh = true;
+  };
+  return {
+    /** Ends the segment. */
+    close,
+    /** What to emit of a piece of text, and whether that is the first of its segment. */
+    trim: (type: Piece['type'], piece: string) => {
+      if (type !== current) close();
+      current = type;
+      const begin = isFresh ? piece.trimStart() : piece;
+      const body = begin.trimEnd();
+      if (body === '') {
+        space += begin;
+        return { text: '', isFirst: isFresh };
+      }
+      const trimmed = { text: `${space}${body}`, isFirst: isFresh };
+      space = begin.slice(body.length);
+      isFresh = false;
+      return trimmed;
     },
   };
 };

@@ -1,6 +1,7 @@
 import type { JsonSchema, ToolDeclaration } from '@millrace/core';
 import { exactJson, isRecord, isSameJson, readJson, toExactJson } from '@millrace/core/values';
 import { scanned } from './json-scan.js';
+import { isReadable, readable, textOf } from './readable-answer.js';
 import { isEmptyValue, parameterOf, readInput } from './read-input.js';
 import { isKnownKey, isOneOf, keys, plainKey } from './scanner.js';
 import { joinReadings, emptyReading, type Reading, unreadable } from './parse-result.js';
@@ -68,37 +69,8 @@ const readEntry = (written: JsonRecord, needs: ReadingContext): Reading => {
     const thought = thoughtOf(valuesOf(entry, keys.thought));
     return thought === undefined ? inner : { ...inner, thought };
   }
-  const nested = valuesOf(entry, keys.name)
-    .filter((it) => !isEmptyValue(it))
-    .find(isRecord);
-  const parts = nested === undefined ? [entry] : [entry, nested];
-  const all = (list: readonly string[]): readonly unknown[] =>
-    distinct(parts.flatMap((part) => valuesOf(part, list)));
-
-  const names = distinct(
-    all(keys.name).filter(
-      (name) => (!isRecord(name) || isEmptyValue(name)) && !isNone(name, needs),
-    ),
-  );
+  const { names, hasInput, inputs, answers, thought, unknown } = membersOf(entry, needs);
   const [name, otherName] = names;
-  const inputs = all(keys.input).filter((input) => input !== null && input !== '');
-  const isFlagged = keys.name.some((key) => parts.some((part) => Object.hasOwn(part, key)));
-  const beside: Beside = name !== undefined ? 'tool' : isFlagged ? 'none' : undefined;
-  const answers = distinct(
-    parts.flatMap((part) =>
-      keys.answer
-        .filter((key) => Object.hasOwn(part, key) && !isNoAnswer(key, part[key], beside))
-        .map((key) => part[key]),
-    ),
-  );
-  const thought = thoughtOf(all(keys.thought));
-  const unknown = parts.flatMap((part) =>
-    Object.keys(part).filter(
-      (key) =>
-        !isKnownKey(key) ||
-        (isOneOf(keys.around, key) && part[key] !== null && !isEmptyValue(part[key])),
-    ),
-  );
   const thoughtOnly: Reading = thought === undefined ? emptyReading : { ...emptyReading, thought };
 
   if (otherName !== undefined) return unreadable('It names two different tools.');
@@ -115,8 +87,7 @@ const readEntry = (written: JsonRecord, needs: ReadingContext): Reading => {
   if (answers.some((answer) => answer !== '')) {
     return unreadable('It has both an action and an answer.', trimmed);
   }
-  const isData =
-    !Object.hasOwn(entry, 'tool') && all(keys.input).length === 0 && unknown.length > 0;
+  const isData = !Object.hasOwn(entry, 'tool') && !hasInput && unknown.length > 0;
   const others = unknown.map((key) => JSON.stringify(key)).join(', ');
   const reading =
     inputs.length === 0 && unknown.length > 0
@@ -129,6 +100,45 @@ const readEntry = (written: JsonRecord, needs: ReadingContext): Reading => {
     ...reading,
     ...(thought === undefined ? {} : { thought }),
     ...(isData ? { isData } : {}),
+  };
+};
+
+/** What an entry has of a call and of an answer, by the meaning of its keys, and its unknown keys. Its name may be an object with the call. */
+const membersOf = (entry: JsonRecord, needs: ReadingContext) => {
+  const nested = valuesOf(entry, keys.name)
+    .filter((it) => !isEmptyValue(it))
+    .find(isRecord);
+  const parts = nested === undefined ? [entry] : [entry, nested];
+  const all = (list: readonly string[]): readonly unknown[] =>
+    distinct(parts.flatMap((part) => valuesOf(part, list)));
+
+  const names = distinct(
+    all(keys.name).filter(
+      (name) => (!isRecord(name) || isEmptyValue(name)) && !isNone(name, needs),
+    ),
+  );
+  const isFlagged = keys.name.some((key) => parts.some((part) => Object.hasOwn(part, key)));
+  const beside: Beside = names[0] !== undefined ? 'tool' : isFlagged ? 'none' : undefined;
+  const answers = parts.flatMap((part) =>
+    keys.answer
+      .filter((key) => Object.hasOwn(part, key) && !isNoAnswer(key, part[key], beside))
+      .map((key) => part[key]),
+  );
+  const unknown = parts.flatMap((part) =>
+    Object.keys(part).filter(
+      (key) =>
+        !isKnownKey(key) ||
+        (isOneOf(keys.around, key) && part[key] !== null && !isEmptyValue(part[key])),
+    ),
+  );
+  const inputs = all(keys.input);
+  return {
+    names,
+    hasInput: inputs.length > 0,
+    inputs: inputs.filter((input) => input !== null && input !== ''),
+    answers: distinct(answers),
+    thought: thoughtOf(all(keys.thought)),
+    unknown,
   };
 };
 
@@ -241,43 +251,6 @@ const completed = (input: unknown, { outputSchema }: ReadingContext): Reading =>
   }
   return { ...emptyReading, answer: readable(isWhole ? answers[0] : input) };
 };
-
-/** The text within an answer that is an object with one text, or a list of texts; otherwise, its JSON. */
-const readable = (answer: unknown, depth = 0): string => {
-  if (Array.isArray(answer)) {
-    const items: readonly unknown[] = answer;
-    const texts = items.map((item) => textPart(item));
-    return texts.every((text) => text !== undefined) ? texts.join('\n') : textOf(answer);
-  }
-  if (!isRecord(answer) || depth === 3) return textOf(answer);
-  const [key, other] = Object.keys(answer).filter(
-    (it) => !(it === 'type' && answer[it] === 'text'),
-  );
-  return key !== undefined && other === undefined && textKeys.includes(key)
-    ? readable(answer[key], depth + 1)
-    : textOf(answer);
-};
-
-/** Whether `readable` shows a string at this path within an answer as it is, if the answer has nothing else. */
-export const isReadable = (path: readonly string[]): boolean => {
-  const [key, ...rest] = path;
-  if (key === undefined) return true;
-  if (key === '') return rest.length === 0 || (rest.length === 1 && rest[0] === 'text');
-  return path.length < 4 && textKeys.includes(key) && isReadable(rest);
-};
-
-const textPart = (item: unknown): string | undefined => {
-  const text = isRecord(item) && item['type'] === 'text' ? item['text'] : item;
-  return typeof text === 'string' ? text : undefined;
-};
-
-const textKeys: readonly string[] = [
-  ...['final_answer', 'answer', 'text', 'content', 'message', 'response', 'result', 'output'],
-  'value',
-];
-
-const textOf = (value: unknown): string =>
-  typeof value === 'string' || typeof value === 'number' ? String(value) : toExactJson(value);
 
 const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
   const texts = thoughts.filter((thought) => thought !== null && thought !== '').map(textOf);

@@ -14,7 +14,7 @@ import { countRequest, estimateTokens, plainCounter } from '@millrace/core/fitti
 import { isRecord } from '@millrace/core/values';
 import { defer, Observable, Subject, takeUntil } from 'rxjs';
 import type { Dialect, PromptNeeds } from './dialects.js';
-import { type Classification, classify } from './classify.js';
+import { classify } from './classify.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';
 import { historyIn } from './history.js';
@@ -45,13 +45,14 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
       }),
     ),
     toolsInPrompt: true,
-    unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)),
+    unsupported: (model.unsupported ?? []).filter((option) => !inPrompt.includes(option)),
   };
 };
 
 const misuse = (message: string): MillraceError => new MillraceError('config', message);
 
-const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
+/** Options that the prompt contains. */
+const inPrompt: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
 
 const missingIn = (dialect: unknown): string | undefined => {
   if (!isRecord(dialect)) return 'everything';
@@ -87,127 +88,149 @@ const estimated = (asked: ModelRequest, answer: string): Partial<Usage> => ({
 });
 
 /** Parses the text of a model. A custom Observable: each delta may emit several chunks, or end the stream. */
-const read = (
-  source: Observable<ModelChunk>,
-  { request, asked, dialect, context, isPlain }: Reading,
-): Observable<ModelChunk> =>
+const read = (source: Observable<ModelChunk>, reading: Reading): Observable<ModelChunk> =>
   new Observable((subscriber) => {
-    const { tools = [], toolChoice, outputSchema } = request;
-    const emit = (chunk: ModelChunk): void => {
-      if (chunk.type === 'restart') thoughts = [];
-      if (chunk.type === 'thinking') thoughts.push(chunk.text);
-      subscriber.next(chunk);
-    };
     const cut$ = new Subject<void>();
-    let reader: Reader;
-    let pieces: string[];
-    let thoughts: string[];
-    let nativeUses: number;
-    let hasUsage = false;
-    /** Whether only text has passed, which a restart can take back: tool calls of the server would be lost. */
-    let isTextOnly = true;
-    let isEnded: boolean;
-    let end: Extract<ModelChunk, { readonly type: 'finish' }> | undefined;
-
-    const begin = (): void => {
-      reader = createReader({
-        dialect,
-        tools,
-        mayAct: toolChoice !== 'none',
-        outputSchema,
-        emit,
-        isPlain,
-        mayRetract: () => isTextOnly,
-      });
-      pieces = [];
-      thoughts = [];
-      nativeUses = 0;
-      isEnded = false;
-      end = undefined;
-    };
-    const writtenSoFar = (): string => {
-      const text = pieces.join('');
-      return text.slice(0, text.length - reader.unread);
-    };
-    const decide = (): Classification => {
-      const result = reader.end();
-      return classify(result, {
-        dialect,
-        prompts: dialect.prompts,
-        asked: promptNeeds(request),
-        tools: toolTable(tools),
-        written: writtenSoFar(),
-        thought: thoughts.join('').trim(),
-        nativeUses,
-        mayRetract: isTextOnly,
-      });
-    };
-    const conclude = (): void => {
-      isEnded = true;
-      const { chunks, reports } = decide();
-      reports.forEach(context.report);
-      chunks.forEach(emit);
-    };
-    const cut = (what: string): void => {
-      context.report({
-        type: 'warning',
-        message: `The model started to invent ${what}: its reply is cut off there.${hasUsage ? '' : ' Its usage is estimated.'}`,
-      });
-      conclude();
-      if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, writtenSoFar()) });
-      emit({ type: 'finish', finish: 'stop' });
-      cut$.next();
-    };
-    const take = (text: string): void => {
-      pieces.push(text);
-      reader.push(text);
-      if (reader.isOver !== undefined) cut(inventedParts[reader.isOver]);
-    };
-    const next = (chunk: ModelChunk): void => {
-      if (!['text', 'textStart', 'usage', 'facts', 'finish'].includes(chunk.type))
-        isTextOnly = false;
-      if (chunk.type === 'usage') hasUsage = true;
-      switch (chunk.type) {
-        case 'text':
-          if (!isEnded) take(chunk.text);
-          return;
-        case 'restart':
-          begin();
-          emit(chunk);
-          return;
-        case 'toolCall':
-          if (chunk.name !== undefined) nativeUses += 1;
-          emit(chunk);
-          return;
-        case 'finish':
-          end = chunk;
-          return;
-        default:
-          emit(chunk);
-      }
-    };
-    /** Emits held text as it is. Runs no tools: the text may be cut off. */
-    const flushHeld = (): void => {
-      if (isEnded) return;
-      isEnded = true;
-      reader.end();
-    };
-    begin();
+    const reply = createReply(reading, {
+      emit: (chunk) => subscriber.next(chunk),
+      cut: () => cut$.next(),
+    });
     return source.pipe(takeUntil(cut$)).subscribe({
-      next,
+      next: reply.take,
       error: (error: unknown) => {
-        flushHeld();
+        reply.fail();
         subscriber.error(error);
       },
       complete: () => {
-        // Text may follow a finish.
-        if (end?.finish === 'stop' && !isEnded) conclude();
-        else flushHeld();
-        if (end !== undefined) emit(end);
+        reply.end();
         subscriber.complete();
       },
     });
   });
+
+interface ReplyOutput {
+  readonly emit: (chunk: ModelChunk) => void;
+  /** Ends the request. */
+  readonly cut: () => void;
+}
+
+/** The reply of a model: an attempt, and a new one after each restart. */
+const createReply = (reading: Reading, { emit, cut }: ReplyOutput) => {
+  /** Whether only text has passed, which a restart can take back: tool calls of the server would be lost. */
+  let isTextOnly = true;
+  let hasUsage = false;
+  let finish: Extract<ModelChunk, { readonly type: 'finish' }> | undefined;
+  const begin = (): Attempt => createAttempt(reading, emit, () => isTextOnly);
+  let attempt = begin();
+
+  const endAt = (what: string): void => {
+    reading.context.report({
+      type: 'warning',
+      message: `The model started to invent ${what}: its reply is cut off there.${hasUsage ? '' : ' Its usage is estimated.'}`,
+    });
+    attempt.conclude();
+    if (!hasUsage) emit({ type: 'usage', usage: estimated(reading.asked, attempt.written()) });
+    emit({ type: 'finish', finish: 'stop' });
+    cut();
+  };
+  const take = (chunk: ModelChunk): void => {
+    if (!['text', 'textStart', 'usage', 'facts', 'finish'].includes(chunk.type)) isTextOnly = false;
+    if (chunk.type === 'usage') hasUsage = true;
+    switch (chunk.type) {
+      case 'text': {
+        const invented = attempt.push(chunk.text);
+        if (invented !== undefined) endAt(inventedParts[invented]);
+        return;
+      }
+      case 'restart':
+        finish = undefined;
+        attempt = begin();
+        emit(chunk);
+        return;
+      case 'finish':
+        finish = chunk;
+        return;
+      default:
+        attempt.pass(chunk);
+    }
+  };
+  return {
+    take,
+    fail: (): void => {
+      attempt.flush();
+    },
+    end: (): void => {
+      // Text may follow a finish.
+      if (finish?.finish === 'stop') attempt.conclude();
+      else attempt.flush();
+      if (finish !== undefined) emit(finish);
+    },
+  };
+};
+
+type Attempt = ReturnType<typeof createAttempt>;
+
+/** The text of a reply since its last restart, and what was read from it. */
+const createAttempt = (
+  { request, dialect, context, isPlain }: Reading,
+  emitChunk: (chunk: ModelChunk) => void,
+  mayRetract: () => boolean,
+) => {
+  const { tools = [], toolChoice, outputSchema } = request;
+  const pieces: string[] = [];
+  let thoughts: string[] = [];
+  let nativeUses = 0;
+  let isEnded = false;
+  const emit = (chunk: ModelChunk): void => {
+    if (chunk.type === 'restart') thoughts = [];
+    if (chunk.type === 'thinking') thoughts.push(chunk.text);
+    emitChunk(chunk);
+  };
+  const mayAct = toolChoice !== 'none';
+  const reader = createReader({ dialect, tools, mayAct, outputSchema, emit, isPlain, mayRetract });
+  const written = (): string => {
+    const text = pieces.join('');
+    return text.slice(0, text.length - reader.unread);
+  };
+  return {
+    written,
+    /** Returns what the model has started to invent, if it has. */
+    push: (text: string): Reader['isOver'] => {
+      if (isEnded) return undefined;
+      pieces.push(text);
+      reader.push(text);
+      return reader.isOver;
+    },
+    pass: (chunk: ModelChunk): void => {
+      if (chunk.type === 'toolCall' && chunk.name !== undefined) nativeUses += 1;
+      emit(chunk);
+    },
+    /** Emits held text as it is. Runs no tools: the text may be cut off. */
+    flush: (): void => {
+      if (isEnded) return;
+      isEnded = true;
+      reader.end();
+    },
+    /** Emits the tool calls, or the answer, or asks again. */
+    conclude: (): void => {
+      if (isEnded) return;
+      isEnded = true;
+      const result = reader.end();
+      const { chunks, reports } = classify(result, {
+        dialect,
+        prompts: dialect.prompts,
+        asked: promptNeeds(request),
+        tools: toolTable(tools),
+        written: written(),
+        thought: thoughts.join('').trim(),
+        nativeUses,
+        mayRetract: mayRetract(),
+      });
+      reports.forEach(context.report);
+      chunks.forEach(emit);
+    },
+  };
+};
 
 const hasTools = ({ tools = [], messages }: ModelRequest): boolean =>
   tools.length > 0 ||

@@ -1,6 +1,7 @@
+import type { Cursor } from './cursor.js';
 import type { Found, ParserState, State } from './parser-state.js';
 import { hasToolCall, resetToThought } from './parse-result.js';
-import { type Mark, maxPeek, type Tag, tagAt } from './scanner.js';
+import { type Mark, maxPeek, type Tag, tagAt, type Undecided } from './scanner.js';
 
 export const createThoughtStates = (parser: ParserState) => {
   const { result, cursor, output } = parser;
@@ -16,15 +17,12 @@ export const createThoughtStates = (parser: ParserState) => {
   };
   /** The end of a thought without a start tag: all text before it was a thought. Within a line, it does not count. */
   const end = ({ length }: Mark<Tag>): Found => {
-    const after = cursor.peek(maxPeek, length);
-    if (!cursor.isLineStart && !after.includes('\n')) {
-      if (after.trim() !== '') return undefined;
-      if (after.length < maxPeek && !cursor.isEnd) return 'more';
-    }
-    if (!cursor.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(after)) return undefined;
+    const isLast = cursor.isLineStart || endsLine(cursor, length);
+    if (isLast === 'more') return 'more';
+    if (!isLast) return undefined;
     cursor.take(length);
     if (hasTag) endThought();
-    else endAll();
+    else endAll(parser);
     return 'found';
   };
   /** The same after an answer, which was a draft if more text follows. */
@@ -38,15 +36,8 @@ export const createThoughtStates = (parser: ParserState) => {
     }
     if (!/^[ \t\r]*\n/.test(after)) return undefined;
     cursor.take(length);
-    endAll();
+    endAll(parser);
     return 'found';
-  };
-  const endAll = (): void => {
-    output.switchTo('undecided');
-    output.retract();
-    resetToThought(result);
-    parser.followsEmbedded = false;
-    cursor.isLineStart = true;
   };
   const endThought = (): void => {
     output.emitter.close();
@@ -69,4 +60,20 @@ export const createThoughtStates = (parser: ParserState) => {
     return true;
   };
   return { begin, end, endDraft };
+};
+
+/** Whether nothing but space follows a mark of this length on its line. */
+const endsLine = (cursor: Cursor, length: number): boolean | Undecided => {
+  const after = cursor.peek(maxPeek, length);
+  const mayGrow = after.trim() === '' && after.length < maxPeek && !cursor.isEnd;
+  return mayGrow && !after.includes('\n') ? 'more' : /^[ \t\r]*(?:\n|$)/.test(after);
+};
+
+/** All text so far was a thought. */
+const endAll = (parser: ParserState): void => {
+  parser.output.switchTo('undecided');
+  parser.output.retract();
+  resetToThought(parser.result);
+  parser.followsEmbedded = false;
+  parser.cursor.isLineStart = true;
 };

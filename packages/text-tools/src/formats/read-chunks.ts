@@ -8,6 +8,7 @@ import {
   type MonoTypeOperatorFunction,
   type ObservableNotification,
 } from 'rxjs';
+import { refusals } from '../dialects/classify.js';
 import type { Dialect } from '../dialects/index.js';
 import { formats, type ThinkingTag, thinkingTags } from './formats.js';
 import type { WrittenCall } from './read-calls.js';
@@ -185,10 +186,8 @@ const refusalOf = (
   dialect: Dialect | undefined,
   index: number,
 ): string | undefined => {
-  if (toolChoice === 'none') return 'Not executed: no tool may be used now.';
-  return dialect !== undefined && index >= dialect.maxUses
-    ? 'Not executed: one action per step. Call it again in your next step if you still need it.'
-    : undefined;
+  if (toolChoice === 'none') return refusals.none;
+  return dialect !== undefined && index >= dialect.maxUses ? refusals.one : undefined;
 };
 
 const malformed = (
