@@ -79,7 +79,7 @@ const maxLead = 100;
 /** Marks within marks. */
 const maxDepth = 4;
 
-/** Whether a text starts with marks around what may be a call; `more` if that depends on what follows. */
+/** Whether text starts with marks around what may be a call; `more` if that depends on what follows. */
 const opensCall = (
   text: string,
   isEnd: boolean,
@@ -91,7 +91,7 @@ const opensCall = (
   return may === 'more' && (isEnd || text.length >= maxLead) ? false : may;
 };
 
-/** The length of a text without what may be the start of a closing tag of a thought. */
+/** The length of text without what may be the start of a closing tag of a thought. */
 const beforeTag = (text: string): number => {
   const at = text.lastIndexOf('<');
   return at >= 0 && '</thinking>'.startsWith(text.slice(at).toLowerCase()) ? at : text.length;

@@ -40,6 +40,6 @@ export {
   storeDatabaseBytes,
   storeMarker,
 } from './store-marker.js';
-export { readJson, type Repair } from './read-json.js';
+export { type JsonReading, readJson, type Repair } from './read-json.js';
 export { untrustedText } from './untrusted-text.js';
 export { watchStream } from './watch-stream.js';

@@ -66,7 +66,7 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
   return { open, endCode, inAnswer };
 };
 
-/** The opening fences that follow each other here: where they end, and whether they may be around an action. */
+/** The opening fences that follow each other here: their end, and whether they may be around an action. */
 const fencesHere = (
   cursor: Cursor,
 ):

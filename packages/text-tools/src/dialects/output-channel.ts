@@ -282,7 +282,7 @@ const createTrimmer = () => {
   return {
     /** Ends the segment. */
     close,
-    /** What to emit of a piece of text, and whether that is the first of its segment. */
+    /** Returns the part of a piece of text to emit, and whether that is the first of its segment. */
     trim: (type: Piece['type'], piece: string) => {
       if (type !== current) close();
       current = type;

@@ -1,5 +1,12 @@
 import type { JsonSchema, ToolDeclaration } from '@millrace/core';
-import { exactJson, isRecord, isSameJson, readJson, toExactJson } from '@millrace/core/values';
+import {
+  exactJson,
+  isRecord,
+  isSameJson,
+  type JsonReading,
+  readJson,
+  toExactJson,
+} from '@millrace/core/values';
 import { scanned } from './json-scan.js';
 import { isReadable, readable, textOf } from './readable-answer.js';
 import { isEmptyValue, parameterOf, readInput } from './read-input.js';
@@ -103,7 +110,7 @@ const readEntry = (written: JsonRecord, needs: ReadingContext): Reading => {
   };
 };
 
-/** What an entry has of a call and of an answer, by the meaning of its keys, and its unknown keys. Its name may be an object with the call. */
+/** The parts of a call and of an answer in an entry, by the meaning of its keys, and its unknown keys. Its name may be an object with the call. */
 const membersOf = (entry: JsonRecord, needs: ReadingContext) => {
   const nested = valuesOf(entry, keys.name)
     .filter((it) => !isEmptyValue(it))
@@ -328,7 +335,7 @@ const repeatsName = (
 
 const checked = (
   reading: Reading,
-  { repair, isClosed }: Exclude<ReturnType<typeof readJson>, { readonly problem: string }>,
+  { repair, isClosed }: Exclude<JsonReading, { readonly problem: string }>,
 ): Reading => {
   const bare = reading.calls.find(({ input }) => Object.keys(input).length === 0);
   if (isClosed === true && bare !== undefined) {
