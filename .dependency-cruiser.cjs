@@ -47,8 +47,10 @@ const rules = {
       path: '^packages/',
       // Tests of the server read what each store gives back.
       pathNot: [
-        '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic|restate)/',
+        '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic|presets|restate)/',
         '^packages/server/.*[.]test(-support)?[.]ts$',
+        // Tests that compare native tool calls with those in text.
+        '^packages/(core|tools)/.*[.]test[.]ts$',
       ],
     },
     to: {
@@ -59,6 +61,10 @@ const rules = {
   'dbos-knows-only-the-core-and-the-store': {
     from: { path: '^packages/dbos/', pathNot: test },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/store') },
+  },
+  'presets-know-only-the-core-and-text-tools': {
+    from: { path: '^packages/presets/' },
+    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/text-tools') },
   },
   'restate-knows-only-the-core': {
     from: { path: '^packages/restate/', pathNot: test },

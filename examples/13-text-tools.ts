@@ -1,7 +1,7 @@
 // A model that has no tools of its own: it writes what it wants to do, and that is read while it streams.
 import { serve } from '@hono/node-server';
 import { createAgent, only, tool } from '@millrace/core';
-import { finalMarkers } from '@millrace/core/text-tools';
+import { finalMarkers } from '@millrace/text-tools';
 import { llamaCpp } from '@millrace/openai';
 import { action } from '@millrace/presets';
 import { Hono } from 'hono';

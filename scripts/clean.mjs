@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stamp } from './set-up/compiled.mjs';
 import { root, workspaces } from './workspaces.mjs';
 
-const built = ['dist', 'temp', 'tsconfig.tsbuildinfo'];
+const built = ['dist', 'temp', 'tsconfig.tsbuildinfo', 'tsconfig.tests.tsbuildinfo'];
 const paths = workspaces(root).flatMap((workspace) =>
   built.map((name) => join(root, workspace, name)),
 );

@@ -22,7 +22,8 @@ const slow = [
   'flow-suite/',
   'store/src/files/',
   'server/src/(clients|properties|scenarios)',
-  'core/src/(journal/cuts/|journal/attach-|journal/compact-log|call/properties|loop|layers/text-tools/reader)',
+  'core/src/(journal/cuts/|journal/attach-|journal/compact-log|call/properties|loop)',
+  'text-tools/src/dialects/reader',
 ].map((pattern) => new RegExp(pattern));
 
 const rank = ({ path }) => {

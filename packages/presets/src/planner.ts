@@ -15,7 +15,7 @@ import {
   synthesize,
   withPlan,
 } from '@millrace/core/planning';
-import { stepsDialect, textTools } from '@millrace/core/text-tools';
+import { stepsDialect, textTools } from '@millrace/text-tools';
 import {
   checkOptions,
   defined,

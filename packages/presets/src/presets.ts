@@ -11,7 +11,7 @@ import { maxInputLength } from '@millrace/core/guards';
 import { inputAndAnswer, windowMemory, wrapMemory } from '@millrace/core/memories';
 import { storeMemory, withoutPhase } from '@millrace/core/phases';
 import { retrieve, type Retriever } from '@millrace/core/retrieval';
-import { actionDialect, flatDialect, textTools } from '@millrace/core/text-tools';
+import { actionDialect, flatDialect, textTools } from '@millrace/text-tools';
 import { createSemaphore, limitCalls, type Semaphore } from '@millrace/core/traffic';
 import {
   checkOptions,

@@ -12,7 +12,7 @@ import {
   linesDialect,
   stepsDialect,
   textTools,
-} from '@millrace/core/text-tools';
+} from '@millrace/text-tools';
 import { lastValueFrom } from 'rxjs';
 import { searchDocuments } from './index.js';
 import { runTool } from './run-tool.test-support.js';

@@ -9,8 +9,8 @@ import {
   linesDialect,
   stepsDialect,
   textTools,
-} from '@millrace/core/text-tools';
-import { parseToolCalls, splitThinking } from '@millrace/dialects';
+} from '@millrace/text-tools';
+import { parseToolCalls, splitThinking } from '@millrace/text-tools';
 import fc from 'fast-check';
 import { concat, from, lastValueFrom, map, of, tap, toArray } from 'rxjs';
 import { action, flat, guarded, native, planner } from '@millrace/presets';

@@ -7,8 +7,8 @@ import {
   linesDialect,
   stepsDialect,
   textTools,
-} from '@millrace/core/text-tools';
-import { parseToolCalls } from '@millrace/dialects';
+} from '@millrace/text-tools';
+import { parseToolCalls } from '@millrace/text-tools';
 import { fetchPage } from '@millrace/tools/web';
 import { endOf, outputOf } from '../driver/run-tool.js';
 import { openSite, type Site } from '../driver/serving.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message } from '../values/message.js';
-import { assembleMessages, contextMessages, responseFormat, systemPrompt } from './prompt.js';
+import { assembleMessages, contextMessages, systemPrompt } from './prompt.js';
 
 const said = (id: string, role: 'user' | 'assistant' = 'user'): Message => ({
   id,
@@ -13,26 +13,18 @@ const isInput =
     id.startsWith('c/input/');
 
 describe('the system prompt', () => {
-  it('R2: is the instructions, then what was found, then the form of the answer', () => {
+  it('R2: is the instructions, then what was found', () => {
     expect(
       systemPrompt({
         instructions: 'Be kind.',
         context: '[1] a.md\n> Mills turn.',
-        format: responseFormat({ $schema: 'x', type: 'object' }),
       }),
     ).toMatchInlineSnapshot(`
      "Be kind.
 
      [Retrieved Context]
      [1] a.md
-     > Mills turn.
-
-     [Response Format]
-     Your final answer itself must be JSON of this schema, and nothing else: {"type":"object"}"
-    `);
-    expect(systemPrompt({ format: responseFormat() })).toMatchInlineSnapshot(`
-     "[Response Format]
-     Your final answer itself must be JSON, and nothing else."
+     > Mills turn."
     `);
     expect(systemPrompt({ instructions: 'Be kind.', context: '' })).toBe('Be kind.');
     expect(systemPrompt({ instructions: '', context: '' })).toBeUndefined();

@@ -1,35 +1,20 @@
 import type { Message, ToolMessage, ToolResultBlock, UserMessage } from '../values/message.js';
 import { frozen, isBesideQuestion, textBlock } from '../values/message.js';
-import type { JsonSchema } from '../values/schema.js';
 
 interface SystemParts {
   /** The instructions of the agent, the same in every call. They come first, for the provider's cache. */
   readonly instructions?: string | undefined;
   /** The text of found passages. */
   readonly context?: string | undefined;
-  /** The format of the answer, see `responseFormat`. */
-  readonly format?: string | undefined;
 }
 
-/** Joins instructions, `[Retrieved Context]` and `[Response Format]` with blank lines; `undefined` if all are absent. */
-export const systemPrompt = ({
-  instructions,
-  context,
-  format,
-}: SystemParts): string | undefined => {
-  const parts = [
-    instructions,
-    section('Retrieved Context', context),
-    section('Response Format', format),
-  ].filter((part) => part !== undefined && part !== '');
+/** Joins instructions and `[Retrieved Context]` with blank lines; `undefined` if both are absent. */
+export const systemPrompt = ({ instructions, context }: SystemParts): string | undefined => {
+  const parts = [instructions, section('Retrieved Context', context)].filter(
+    (part) => part !== undefined && part !== '',
+  );
   return parts.length === 0 ? undefined : parts.join('\n\n');
 };
-
-/** The instruction to answer in JSON, optionally of a schema. */
-export const responseFormat = (schema?: JsonSchema): string =>
-  schema === undefined
-    ? 'Your final answer itself must be JSON, and nothing else.'
-    : `Your final answer itself must be JSON of this schema, and nothing else: ${JSON.stringify({ ...schema, $schema: undefined })}`;
 
 export const section = (title: string, text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : `[${title}]\n${text}`;

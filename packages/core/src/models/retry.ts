@@ -148,10 +148,12 @@ const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
 /**
  * Aborts a request with `timeout` (retryable) if the model sends no content for too long; heartbeats are no content, and
  * time with closed demand does not count. A model that shows that it works, as reasoning models do, has until `busyMs`. Around `retry`, the limits hold for each attempt. The call's limits take
- * precedence, then those of the outermost wrapper.
+ * precedence, then those of the outermost wrapper. Without limits, those of the call are measured here: on the chunks of this model, not on what
+ * a wrapper around it emits.
  */
-export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
+export const timeouts = (model: Model, limits?: ModelTimeouts): Model => {
   checkModel('timeouts()', model);
+  if (limits === undefined) return inTime(model);
   checkOptions('timeouts()', limits, { firstChunkMs: isDelay, chunkMs: isDelay, busyMs: isDelay });
   const own = defined(limits);
   if (Object.keys(own).length === 0) {

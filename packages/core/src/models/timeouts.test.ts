@@ -13,6 +13,12 @@ const silent = (ms: number): MillraceError =>
       : `The model 'scripted' sent nothing for ${ms} ms in the middle of its answer (chunkMs).`,
   );
 
+const silentFor = (name: string, ms: number): MillraceError =>
+  new MillraceError(
+    'timeout',
+    `The model '${name}' sent nothing for ${ms} ms in the middle of its answer (chunkMs).`,
+  );
+
 const mute: Model = { name: 'mute', stream$: () => NEVER };
 
 /** Runs one answer of a model under limits, and says when it must do what. */
@@ -122,5 +128,17 @@ describe('timeouts', () => {
   it('refuses invalid limits', () => {
     expect(() => timeouts(scriptedModel(), {})).toThrow('needs firstChunkMs, chunkMs or busyMs');
     expect(() => timeouts(scriptedModel(), { chunkMs: -1 })).toThrow('milliseconds');
+  });
+
+  it('C5: measures the limits of the call within a wrapper, and otherwise changes nothing', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const wrapped: Model = { ...timeouts({ ...mute, stream$: () => cold('t 99ms #', values) }) };
+      const ask = (limits = {}) =>
+        wrapped.stream$(request, lentContext({ scheduler, timeouts: limits }));
+      expect(wrapped.keepsTime).toBe(true);
+      expect(timeouts(wrapped)).toBe(wrapped);
+      expectObservable(ask()).toBe('t 99ms #', values);
+      expectObservable(ask({ chunkMs: 20 })).toBe('t 19ms #', values, silentFor('mute', 20));
+    });
   });
 });

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, from, toArray } from 'rxjs';
 import { z } from 'zod';
+import { linesDialect, textTools } from '@millrace/text-tools';
 import { createAgent, type Model, output, partialOutput$, tool } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text } from '../testing/index.js';
-import { linesDialect, textTools } from '../layers/text-tools/index.js';
 import { exactJson, toExactJson } from '../values/exact-json.js';
 
 const big = '2512292042121000001';

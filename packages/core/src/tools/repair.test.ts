@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { linesDialect, textTools } from '@millrace/text-tools';
 import { createAgent, type Model, tool } from '../index.js';
 import { record, scriptedModel, text } from '../testing/index.js';
-import { linesDialect, textTools } from '../layers/text-tools/index.js';
 import { readJson } from '../values/read-json.js';
 import { isRecord } from '../values/json.js';
 import { jsonSchema } from '../schema/index.js';

@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, defined, fnv1a, isRecord, isSameJson, parsedJson } from './json.js';
+export { canonicalJson, defined, fnv1a, isRecord, isSameJson, isTooDeep, parsedJson } from './json.js';
 export {
   appendedTo,
   chained,

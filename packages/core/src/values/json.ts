@@ -71,6 +71,7 @@ const keysIn = (value: unknown): number => {
 /** Maximum depth of a value from outside: much of the code that handles it is recursive. */
 const maxDepth = 100;
 
+/** Whether a value of JSON is nested more than 100 levels deep, or contains itself. */
 export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObjectOrList(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {

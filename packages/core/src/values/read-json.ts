@@ -297,10 +297,7 @@ const simple: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-export const isWholeEscape = (escape: string): boolean =>
-  escape.startsWith('\\u') ? escape.length === 6 : escape.length === 2;
-
-export const decodedEscape = (escape: string): string | undefined => {
+const decodedEscape = (escape: string): string | undefined => {
   const name = escape.slice(1);
   if (/^u[\da-f]{4}$/i.test(name)) return String.fromCharCode(Number.parseInt(name.slice(1), 16));
   return Object.hasOwn(simple, name) ? simple[name] : undefined;

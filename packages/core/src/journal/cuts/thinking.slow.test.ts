@@ -1,6 +1,13 @@
 import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
 import {
+  actionDialect,
+  flatDialect,
+  linesDialect,
+  stepsDialect,
+  textTools,
+} from '@millrace/text-tools';
+import {
   addTools,
   type AgentOptions,
   createAgent,
@@ -30,13 +37,6 @@ import {
   withPlan,
 } from '../../layers/planning/index.js';
 import { jsonSchema } from '../../schema/index.js';
-import {
-  actionDialect,
-  flatDialect,
-  linesDialect,
-  stepsDialect,
-  textTools,
-} from '../../layers/text-tools/index.js';
 import { createSemaphore, limitCalls } from '../../layers/traffic/index.js';
 import { finish, text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';

@@ -9,6 +9,7 @@ import {
   timer,
   VirtualTimeScheduler,
 } from 'rxjs';
+import { stepsDialect, textTools } from '@millrace/text-tools';
 import {
   type Agent,
   createAgent,
@@ -39,7 +40,6 @@ import {
 } from '../../testing/index.js';
 import { jsonSchema } from '../../schema/index.js';
 import { sessions } from '../sessions/index.js';
-import { stepsDialect, textTools } from '../text-tools/index.js';
 import { agentTool, asAgent, carryLast, carryWords, handoff, hub } from './index.js';
 
 const to = (name: string): ModelChunk => toolCall(`transfer_to_${name}`, { reason: 'r' });

@@ -1,0 +1,108 @@
+import type { Repair } from '@millrace/core/values';
+
+interface ParsedToolCall {
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+interface Problem {
+  readonly what: string;
+  readonly tool?: string;
+}
+
+export interface Reading {
+  readonly calls: readonly ParsedToolCall[];
+  readonly repairs: readonly Repair[];
+  readonly thought?: string;
+  readonly answer?: string;
+  readonly problem?: Problem;
+  /** Whether it may be data of an answer: it only names a tool among other keys. */
+  readonly isData?: boolean;
+  /** Whether it has only keys of the protocol, and is neither an action nor an answer. */
+  readonly isProtocol?: boolean;
+}
+
+export const emptyReading: Reading = { calls: [], repairs: [] };
+
+export const unreadable = (what: string, tool?: string): Reading => ({
+  ...emptyReading,
+  problem: { what, ...(tool === undefined ? {} : { tool }) },
+});
+
+export const joinReadings = (readings: readonly Reading[]): Reading => {
+  const problem = readings.find((reading) => reading.problem !== undefined)?.problem;
+  const answers = new Set(readings.flatMap(({ answer }) => answer ?? []));
+  const thoughts = readings.flatMap(({ thought }) => thought ?? []);
+  const [answer, other] = answers;
+  if (other !== undefined) return unreadable('It has two different answers.');
+  return {
+    calls: readings.flatMap(({ calls }) => calls),
+    repairs: readings.flatMap(({ repairs }) => repairs),
+    ...(thoughts.length === 0 ? {} : { thought: thoughts.join('\n\n') }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(readings.some(({ isData }) => isData) ? { isData: true } : {}),
+  };
+};
+
+export const repairedFrom = (before: string, after: string, reading: Reading): Reading =>
+  reading.problem === undefined
+    ? { ...reading, repairs: [{ before, after }, ...reading.repairs] }
+    : reading;
+
+export interface Fault extends Problem {
+  readonly text: string;
+}
+
+export interface ParseResult {
+  readonly calls: ParsedToolCall[];
+  readonly repairs: Repair[];
+  /** The first unreadable action, without a readable one before it. */
+  fault: Fault | undefined;
+  skipped: number;
+  conflict: string | undefined;
+  /** The tool of a runnable action within prose: the prose is not the answer. */
+  mentionedTool: string | undefined;
+  answer: string[] | undefined;
+  readonly prose: string[];
+  hasThought: boolean;
+  /** Unmarked prose precedes the first action label: all of it may be the answer. */
+  hasPreamble: boolean;
+}
+
+export const createParseResult = (): ParseResult => ({
+  calls: [],
+  repairs: [],
+  fault: undefined,
+  skipped: 0,
+  conflict: undefined,
+  mentionedTool: undefined,
+  answer: undefined,
+  prose: [],
+  hasThought: false,
+  hasPreamble: false,
+});
+
+/** Resets everything except that there was output, which turned out to be a thought. */
+export const resetToThought = (result: ParseResult): void => {
+  Object.assign(result, createParseResult(), { hasThought: true });
+};
+
+export const actionInText =
+  'It has an action within other text, so the action may be an example. Write only the action, or your answer in its own form.';
+
+export const hasToolCall = ({ calls, fault }: ParseResult): boolean =>
+  calls.length > 0 || fault !== undefined;
+
+export const addFault = (result: ParseResult, problem: Problem, text: string): void => {
+  if (result.calls.length > 0) result.skipped += 1;
+  else result.fault ??= { ...problem, text };
+};
+
+export const invalidate = (result: ParseResult, { calls, answer }: Reading, text: string): void => {
+  const what =
+    'There is text after the end of the JSON: write one object, and escape quotes within strings.';
+  result.calls.splice(result.calls.length - calls.length, calls.length);
+  if (calls.length > 0) addFault(result, { what, tool: calls[0]?.name ?? '' }, text);
+  else if (answer !== undefined) result.conflict ??= what;
+};
