@@ -13,6 +13,7 @@ const guide = [
     'Run in production',
     [
       'production',
+      'guards',
       'durability',
       'threat-model',
       'beyond-one-machine',

@@ -1,11 +1,10 @@
-import {
-  createToolParts,
-  type Layer,
-  MillraceError,
-  type Model,
-  type ModelChunk,
-} from '@millrace/core';
-import { checkOptions, defined, isText, type Rule, toExactJson } from '@millrace/core/values';
+import { createToolParts } from '../../models/tool-parts.js';
+import type { Layer } from '../../seams/layer.js';
+import { MillraceError } from '../../values/errors.js';
+import type { Model, ModelChunk } from '../../models/model.js';
+import { checkOptions, isText, type Rule } from '../../values/options.js';
+import { defined } from '../../values/json.js';
+import { toExactJson } from '../../values/exact-json.js';
 import { concat, concatMap, defer, type MonoTypeOperatorFunction, of } from 'rxjs';
 
 export interface CanaryTokenOptions {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAgent, type Interceptor, textBlock } from '@millrace/core';
-import { scriptedModel, text as answer } from '@millrace/core/testing';
+import { createAgent, type Interceptor, textBlock } from '../../index.js';
+import { scriptedModel, text as answer } from '../../testing/index.js';
 import { injectionHeuristic, injectionSignals } from './injection-heuristic.js';
 import { harmless, injections } from './samples.test-support.js';
 

@@ -1,11 +1,12 @@
-import { type Interceptor, MillraceError } from '@millrace/core';
-import { guardInput, normalizeText } from '@millrace/core/guards';
-import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from '@millrace/core/values';
+import { misuse } from '../../values/errors.js';
+import type { Interceptor } from '../../seams/interceptor.js';
+import { defined, isRecord } from '../../values/json.js';
+import { checkOptions, isText, type Rule } from '../../values/options.js';
+import { isPositive } from '../traffic/token-bucket.js';
+import { guardInput, type InputGuardOptions, inputGuardRules, readingsOf } from './guard-input.js';
+import { normalizeText } from './lists.js';
 
-type Check = Parameters<typeof guardInput>[0];
-type GuardOptions = NonNullable<Parameters<typeof guardInput>[1]>;
-
-export interface InjectionHeuristicOptions extends GuardOptions {
+export interface InjectionHeuristicOptions extends InputGuardOptions {
   /** Total weight of signals from which input is rejected. Default: 3. */
   readonly threshold?: number | undefined;
   readonly extra?: readonly InjectionPattern[] | undefined;
@@ -37,10 +38,6 @@ export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Int
   );
 };
 
-/** The user text and, for several messages, also joined without separators: splitting must not evade the guard. */
-const readingsOf = ({ text, input }: Parameters<Check>[0]): readonly string[] =>
-  input.length > 1 ? [text, text.replaceAll('\n\n', '')] : [text];
-
 const weightOf = (signals: readonly InjectionSignal[]): number =>
   signals.reduce((sum, { weight }) => sum + weight, 0);
 
@@ -52,8 +49,7 @@ const checkExtra = (extra: readonly unknown[]): void => {
     const isWhole =
       isRecord(it) && typeof it['name'] === 'string' && it['pattern'] instanceof RegExp;
     if (!isWhole) {
-      throw new MillraceError(
-        'config',
+      throw misuse(
         "injectionHeuristic(): every entry of 'extra' must be { name, pattern, weight? } with a RegExp, such as { name: 'codeword', pattern: /xyzzy/i }.",
       );
     }
@@ -61,18 +57,13 @@ const checkExtra = (extra: readonly unknown[]): void => {
     const { pattern } = it;
     // A stateful pattern would accept every other text.
     if (pattern instanceof RegExp && (pattern.global || pattern.sticky)) {
-      throw new MillraceError(
-        'config',
+      throw misuse(
         `injectionHeuristic(): ${String(pattern)} is stateful. Remove its flags 'g' and 'y'.`,
       );
     }
   }
 };
 
-const isPositive: Rule = [
-  (value) => Number.isFinite(value) && Number(value) > 0,
-  'a number above 0',
-];
 const isRegExp: Rule = [(value) => value instanceof RegExp, 'a RegExp'];
 
 const extraRules: Readonly<Record<keyof InjectionPattern, Rule>> = {
@@ -82,9 +73,7 @@ const extraRules: Readonly<Record<keyof InjectionPattern, Rule>> = {
 };
 
 const rules: Readonly<Record<keyof InjectionHeuristicOptions, Rule>> = {
-  name: isText,
-  userMessage: isText,
-  history: isFlag,
+  ...inputGuardRules,
   threshold: isPositive,
   extra: [Array.isArray, 'a list of { name, pattern, weight? }'],
 };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAgent, isMillraceError, type ModelChunk, only, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, marbles, scriptedModel, text, thinking } from '@millrace/core/testing';
+import { createAgent, isMillraceError, type ModelChunk, only, textOf, tool } from '../../index.js';
+import { jsonSchema } from '../../schema/index.js';
+import { finish, marbles, scriptedModel, text, thinking } from '../../testing/index.js';
 import { catchError, map, of } from 'rxjs';
 import { canaryToken } from './index.js';
 
