@@ -1,6 +1,10 @@
 import { MillraceError } from '@millrace/core';
-import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
-import { endsOf, fuseRankings, termsOfRequest } from '@millrace/core/search';
+import {
+  type RetrievalQuery,
+  type RetrievedPassage,
+  type Retriever,
+  fuseRankings,
+} from '@millrace/core/retrieval';
 import {
   checkOptions,
   isDelay,
@@ -9,6 +13,8 @@ import {
   isText,
   type Rule,
   wholeNumber,
+  endsOf,
+  termsOfRequest,
 } from '@millrace/core/values';
 import {
   bufferCount,

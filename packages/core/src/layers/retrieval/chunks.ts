@@ -1,5 +1,5 @@
-import { checkOptions, type Rule, wholeNumber } from '@millrace/core/values';
-import { MillraceError } from '@millrace/core';
+import { checkOptions, type Rule, wholeNumber } from '../../values/options.js';
+import { misuse } from '../../values/errors.js';
 
 /** A document before it is split. */
 export interface TextDocument {
@@ -44,8 +44,7 @@ export const chunked = (
   for (const { from, to } of spans) {
     const isWithin = from >= 0 && from < to && to <= document.text.length;
     if (isWithin && Number.isSafeInteger(from) && Number.isSafeInteger(to)) continue;
-    throw new MillraceError(
-      'config',
+    throw misuse(
       `The chunker returned a span from ${from} to ${to} of '${document.source.slice(0, 200)}', which has ${document.text.length} characters.`,
     );
   }
@@ -184,7 +183,7 @@ export const bySize = (
   checkOptions('bySize()', options, { maxLength: length, overlap: wholeNumber(0) });
   const { maxLength = 1_500, overlap = 200 } = options;
   if (overlap > maxLength / 2) {
-    throw new MillraceError('config', `bySize(): 'overlap' must be up to half of 'maxLength'.`);
+    throw misuse(`bySize(): 'overlap' must be up to half of 'maxLength'.`);
   }
   return ({ text, title = '', pages = [] }) => {
     const starts = [...new Set([0, ...pages])];

@@ -1,22 +1,12 @@
-import {
-  tool,
-  type Tool,
-  toolCallsOf,
-  type ToolContext,
-  toolOutput,
-  type ToolOutput,
-} from '@millrace/core';
-import { numbered, type RetrievedPassage, type Retriever } from '@millrace/core/retrieval';
-import { jsonSchema } from '@millrace/core/schema';
-import {
-  checkOptions,
-  having,
-  isRecord,
-  isText,
-  type Rule,
-  untrustedText,
-  wholeNumber,
-} from '@millrace/core/values';
+import { tool } from '../../tools/tool.js';
+import type { Tool, ToolContext } from '../../tools/types.js';
+import { toolCallsOf } from '../../values/message.js';
+import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
+import { numbered, type RetrievedPassage, type Retriever } from './passages.js';
+import { jsonSchema } from '../../schema/index.js';
+import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
+import { isRecord } from '../../values/json.js';
+import { untrustedText } from '../../values/untrusted-text.js';
 import { defer, map, take } from 'rxjs';
 
 /** Options of `retrieverTool`. */

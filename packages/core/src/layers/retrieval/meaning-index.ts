@@ -16,7 +16,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { restoreAsyncContext } from '../../flow/async-context.js';
-import { endsOf } from './words.js';
+import { endsOf } from '../../values/words.js';
 
 /** Converts text to vectors, such as an embedding model. */
 export interface Embedder {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, isEvent, type ToolResultBlock } from '@millrace/core';
-import { citationsIn, type RetrievedPassage, type Retriever } from '@millrace/core/retrieval';
-import { inProcessMemory } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall, toolContract } from '@millrace/core/testing';
+import { createAgent, isEvent, type ToolResultBlock } from '../../index.js';
+import { citationsIn, type RetrievedPassage, type Retriever } from './index.js';
+import { inProcessMemory } from '../../index.js';
+import { sessions } from '../sessions/index.js';
+import { scriptedModel, text, toolCall, toolContract } from '../../testing/index.js';
 import { of, throwError } from 'rxjs';
 import { citableIn, retrieverTool, type RetrieverToolOptions } from './retriever-tool.js';
 
