@@ -10,13 +10,12 @@ import {
   type ModelChunk,
   tool,
 } from '@millrace/core';
-import { inProcessLongTermMemory } from '@millrace/core/long-term-memory';
+import { inProcessLongTermMemory, extractMemories } from '@millrace/core/long-term-memory';
 import { finish, scriptedModel, text } from '@millrace/core/testing';
 import { flowAgent } from '@millrace/flow';
 import { cacheResponses, circuitBreaker } from '@millrace/gateway';
 import { mcp } from '@millrace/mcp';
 import { serveMcp } from '@millrace/mcp/server';
-import { extractMemories } from '@millrace/memory';
 import { hedge, liveInstructions, liveModel, liveTools, speculate } from '@millrace/reactive';
 import { serve } from '@millrace/server/node';
 import { searchDocuments } from '@millrace/tools';

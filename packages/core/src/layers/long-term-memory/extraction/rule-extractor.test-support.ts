@@ -1,4 +1,4 @@
-import { type Model, textOf } from '@millrace/core';
+import { type Model, textOf } from '../../../index.js';
 import { of } from 'rxjs';
 
 /**

@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, textOf, tool } from '@millrace/core';
+import { createAgent, textOf, tool } from '../../../index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
   withLongTermMemory,
-} from '@millrace/core/long-term-memory';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+  extractMemories,
+} from '../index.js';
+import { scriptedModel, text, toolCall } from '../../../testing/index.js';
 import { EMPTY, lastValueFrom, of } from 'rxjs';
-import { extractMemories, type ExtractMemoriesOptions, type FactCandidate } from './index.js';
+import type { ExtractMemoriesOptions } from './extractor.js';
+import type { FactCandidate } from './operations.js';
 import { add, ann, done, eventsOf, forAnn, heldOf, operations } from './memories.test-support.js';
 
 const sendMail = tool({ name: 'sendMail', description: 'Sends.', run: () => 'sent' });

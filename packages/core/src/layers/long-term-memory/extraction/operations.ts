@@ -1,7 +1,8 @@
-import { textBlock, type UserMessage, type Validator } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import type { MemoryScope } from '@millrace/core/long-term-memory';
-import { untrustedText } from '@millrace/core/values';
+import { textBlock, type UserMessage } from '../../../values/message.js';
+import type { Validator } from '../../../values/schema.js';
+import { jsonSchema } from '../../../schema/index.js';
+import type { MemoryScope } from '../long-term-memory.js';
+import { untrustedText } from '../../../values/untrusted-text.js';
 import type { Draft, Operation } from './changes.js';
 import type { Fact } from './facts.js';
 import { type Doubt, doubtAbout } from './policy.js';

@@ -1,17 +1,12 @@
-import {
-  type CallInfo,
-  createAgent,
-  isMillraceError,
-  type Layer,
-  MillraceError,
-  type Model,
-  noUsage,
-  output,
-  outputOf,
-  type Usage,
-} from '@millrace/core';
-import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memory';
-import { budget, type Price } from '@millrace/core/traffic';
+import type { CallInfo } from '../../../values/reply.js';
+import { createAgent } from '../../../agent.js';
+import { isMillraceError, MillraceError } from '../../../values/errors.js';
+import type { Layer } from '../../../seams/layer.js';
+import type { Model } from '../../../models/model.js';
+import { noUsage, type Usage } from '../../../values/usage.js';
+import { output, outputOf } from '../../output.js';
+import type { LongTermMemory, MemoryScope } from '../long-term-memory.js';
+import { budget, type Price } from '../../traffic/budget.js';
 import {
   catchError,
   concatMap,

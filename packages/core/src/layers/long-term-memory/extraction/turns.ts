@@ -1,7 +1,6 @@
-import type { Message } from '@millrace/core';
-import { textOf } from '@millrace/core';
-import type { MemoryEntry, MemoryScope, NewMemory } from '@millrace/core/long-term-memory';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { type Message, textOf } from '../../../values/message.js';
+import type { MemoryEntry, MemoryScope, NewMemory } from '../long-term-memory.js';
+import { isRecord, parsedJson } from '../../../values/json.js';
 import { map, type Observable } from 'rxjs';
 import { type Access, entriesIn$, waitingSession } from './facts.js';
 

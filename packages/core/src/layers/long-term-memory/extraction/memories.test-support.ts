@@ -1,9 +1,9 @@
-import type { ModelChunk, ModelRequest } from '@millrace/core';
-import { textOf } from '@millrace/core';
-import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memory';
-import { finish, text } from '@millrace/core/testing';
+import { type ModelChunk, type ModelRequest, textOf } from '../../../index.js';
+import type { LongTermMemory, MemoryScope } from '../index.js';
+import type { ExtractionEvent } from './extractor.js';
+import type { MemoryExtraction } from './extract-memories.js';
+import { finish, text } from '../../../testing/index.js';
 import { lastValueFrom, type Observable } from 'rxjs';
-import type { ExtractionEvent, MemoryExtraction } from './index.js';
 
 export const ann: MemoryScope = { userId: 'ann' };
 export const bob: MemoryScope = { userId: 'bob' };

@@ -1,4 +1,4 @@
-import type { MemoryScope } from '@millrace/core/long-term-memory';
+import type { MemoryScope } from '../long-term-memory.js';
 import { concat, concatMap, ignoreElements, map, type Observable, of } from 'rxjs';
 import type { Changes } from './changes.js';
 import {

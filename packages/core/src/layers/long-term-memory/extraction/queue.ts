@@ -1,5 +1,5 @@
-import { restoreAsyncContext } from '@millrace/core';
-import { createSemaphore } from '@millrace/core/traffic';
+import { restoreAsyncContext } from '../../../flow/async-context.js';
+import { createSemaphore } from '../../traffic/limit-concurrency.js';
 import {
   BehaviorSubject,
   buffer,
@@ -36,7 +36,7 @@ export interface Due {
 
 export interface QueueOptions<Result> {
   /** Extracts the turns of a user that wait. Never errors. */
-  readonly work$: (due: Due) => Observable<Result>;
+  readonly work: (due: Due) => Observable<Result>;
   readonly quietMs: number;
   readonly everyTurns: number;
   readonly concurrency: number;
@@ -57,7 +57,7 @@ export interface Queue<Result> {
  * of users at a time. A user without work takes no memory.
  */
 export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result> => {
-  const { work$, concurrency } = options;
+  const { work, concurrency } = options;
   const due$ = new Subject<Due>();
   const flushes$ = new Subject<undefined>();
   const closed$ = new Subject<undefined>();
@@ -68,7 +68,7 @@ export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result
   const worked$ = (userId: string, batch: readonly Due[]): Observable<Result> => {
     const withParked = batch.some((due) => due.withParked);
     return concat(
-      semaphore.hold$(() => work$({ userId, withParked })),
+      semaphore.hold$(() => work({ userId, withParked })),
       defer(() => {
         done$.next({ userId, count: batch.length });
         open$.next(open$.value - batch.length);

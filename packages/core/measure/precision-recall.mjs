@@ -1,14 +1,14 @@
 // Precision and recall of extracted facts on the dialogues of the tests, beside storing turns as they are:
-// `node packages/memory/measure/precision-recall.mjs [--half tuned|heldOut] [--texts]`, after `npm run build`.
+// `node packages/core/measure/precision-recall.mjs [--half tuned|heldOut] [--texts]`, after `npm run build`.
 // Without OPENAI_API_KEY, a model of rules extracts: its numbers are about the pipeline with this extractor, not about a
 // language model. With it (and OPENAI_BASE_URL, MODEL), a real one does.
 import console from 'node:console';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { lastValueFrom } from 'rxjs';
-import { people } from '../dist/dialogues.test-support.js';
-import { measured$ } from '../dist/measure.test-support.js';
-import { ruleExtractor } from '../dist/rule-extractor.test-support.js';
+import { people } from '../dist/layers/long-term-memory/extraction/dialogues.test-support.js';
+import { measured$ } from '../dist/layers/long-term-memory/extraction/measure.test-support.js';
+import { ruleExtractor } from '../dist/layers/long-term-memory/extraction/rule-extractor.test-support.js';
 
 const { values } = parseArgs({
   options: { half: { type: 'string' }, texts: { type: 'boolean', default: false } },

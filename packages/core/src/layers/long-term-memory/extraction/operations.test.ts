@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
+import { createAgent } from '../../../index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
   type MemoryScope,
-} from '@millrace/core/long-term-memory';
-import { scriptedModel, text } from '@millrace/core/testing';
+  extractMemories,
+} from '../index.js';
+import { scriptedModel, text } from '../../../testing/index.js';
 import fc from 'fast-check';
 import { concat, defer, lastValueFrom, throwError } from 'rxjs';
-import { extractMemories } from './index.js';
 import {
   add,
   ann,

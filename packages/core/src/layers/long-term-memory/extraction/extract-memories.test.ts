@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Layer, type Model } from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
+import { createAgent, type Layer, type Model } from '../../../index.js';
+import { createCallStore, inProcessCalls, journal } from '../../../journal/index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
   withLongTermMemory,
-} from '@millrace/core/long-term-memory';
-import { sessions } from '@millrace/core/sessions';
+  extractMemories,
+} from '../index.js';
+import { sessions } from '../../sessions/index.js';
 import {
   finish,
   longTermMemoryContract,
@@ -14,10 +15,10 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
-import { sharedBudget } from '@millrace/core/traffic';
+} from '../../../testing/index.js';
+import { sharedBudget } from '../../traffic/index.js';
 import { concatMap, endWith, lastValueFrom, throwError } from 'rxjs';
-import { extractMemories, type ExtractMemoriesOptions } from './index.js';
+import type { ExtractMemoriesOptions } from './extractor.js';
 import {
   add,
   ann,

@@ -1,24 +1,23 @@
-import {
-  addUsage,
-  type CallInfo,
-  cell,
-  type Layer,
-  type Message,
-  MillraceError,
-  type Reply,
-} from '@millrace/core';
-import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memory';
-import { insertBefore, phase, reasoning } from '@millrace/core/phases';
+import { addUsage } from '../../../values/usage.js';
+import type { CallInfo, Reply } from '../../../values/reply.js';
+import { cell } from '../../../step.js';
+import type { Layer } from '../../../seams/layer.js';
+import type { Message } from '../../../values/message.js';
+import { MillraceError } from '../../../values/errors.js';
+import type { LongTermMemory, MemoryScope } from '../long-term-memory.js';
+import { insertBefore } from '../../../phases/phase-list.js';
+import { phase } from '../../../seams/phase.js';
+import { reasoning } from '../../../phases/reasoning.js';
 import {
   checkOptions,
   having,
   isDelay,
+  isFunction,
   isObject,
   isText,
-  isFunction,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from '../../../values/options.js';
 import {
   asyncScheduler,
   catchError,
@@ -98,7 +97,7 @@ export const extractMemories = (options: ExtractMemoriesOptions): MemoryExtracti
   const total: { spent: ExtractionCost } = { spent: nothingSpent };
   const extractor = createExtractor(options, access, patterns);
   const queue = createQueue<ExtractionEvent>({
-    work$: extractor.extract$,
+    work: extractor.extract$,
     quietMs,
     everyTurns,
     concurrency: options.concurrency ?? 4,

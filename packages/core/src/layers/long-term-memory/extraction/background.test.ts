@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Layer } from '@millrace/core';
-import { inProcessLongTermMemory, type LongTermMemory } from '@millrace/core/long-term-memory';
-import { finish, type MarbleHelpers, marbles, text } from '@millrace/core/testing';
+import { createAgent, type Layer } from '../../../index.js';
+import { inProcessLongTermMemory, type LongTermMemory, extractMemories } from '../index.js';
+import { finish, type MarbleHelpers, marbles, text } from '../../../testing/index.js';
 import { concatMap, delay, map, tap } from 'rxjs';
-import { extractMemories, type ExtractMemoriesOptions } from './index.js';
+import type { ExtractMemoriesOptions } from './extractor.js';
 
 const none = { o: text('{"operations":[]}'), f: finish(), x: text('no JSON') };
 

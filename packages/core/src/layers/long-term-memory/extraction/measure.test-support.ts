@@ -1,12 +1,14 @@
-import { addUsage, createAgent, type Model, noUsage, tool, type Usage } from '@millrace/core';
+import { addUsage, createAgent, type Model, noUsage, tool, type Usage } from '../../../index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
   type MemoryEntry,
   withLongTermMemory,
-} from '@millrace/core/long-term-memory';
-import { jsonSchema } from '@millrace/core/schema';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+  extractMemories,
+} from '../index.js';
+import type { MemoryExtraction } from './extract-memories.js';
+import { jsonSchema } from '../../../schema/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../../testing/index.js';
 import {
   concat,
   concatMap,
@@ -18,7 +20,6 @@ import {
   toArray,
 } from 'rxjs';
 import type { Dialogue, Exchange, Person } from './dialogues.test-support.js';
-import { extractMemories, type MemoryExtraction } from './index.js';
 import { tokensIn } from './rule-extractor.test-support.js';
 
 /** Right and all entries of a store or a search, and the facts found among those there are. */

@@ -1,12 +1,12 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from '../../../values/errors.js';
 import {
   checkScope,
   type LongTermMemory,
   type MemoryEntry,
   type MemoryScope,
   type NewMemory,
-} from '@millrace/core/long-term-memory';
-import { isRecord, parsedJson } from '@millrace/core/values';
+} from '../long-term-memory.js';
+import { isRecord, parsedJson } from '../../../values/json.js';
 import {
   concatMap,
   defaultIfEmpty,
