@@ -182,7 +182,7 @@ const listRules = {
 const knownTo = {
   fitting: ['interceptors', 'select-tools.ts'],
   guards: ['interceptors', 'traffic'],
-  'long-term-memory': ['planning', 'retrieval', 'search', 'select-tools.ts'],
+  'long-term-memory': ['output.ts', 'planning', 'retrieval', 'select-tools.ts', 'traffic'],
   planning: ['retrieval', 'select-tools.ts'],
   sessions: ['approval.ts', 'interceptors', 'interrupt-on.ts', 'traffic'],
   teams: ['output.ts', 'select-tools.ts', 'sessions'],

@@ -10,7 +10,7 @@ import {
   type ModelChunk,
   tool,
 } from '@millrace/core';
-import { inProcessLongTermMemory } from '@millrace/core/long-term-memory';
+import { inProcessLongTermMemory, extractMemories } from '@millrace/core/long-term-memory';
 import { finish, scriptedModel, text } from '@millrace/core/testing';
 import { flowAgent } from '@millrace/flow';
 import {
@@ -24,7 +24,6 @@ import {
 } from '@millrace/gateway';
 import { mcp } from '@millrace/mcp';
 import { serveMcp } from '@millrace/mcp/server';
-import { extractMemories } from '@millrace/memory';
 import { serve } from '@millrace/server/node';
 import { searchDocuments } from '@millrace/tools';
 import { concat, defer, delay, map, mergeMap, NEVER, type Observable, of, share } from 'rxjs';

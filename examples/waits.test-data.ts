@@ -21,7 +21,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'core/src/layers/approval.ts': ['approvals that wait for one another'],
   'core/src/layers/output.ts': ['the validation of an output'],
-  'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],
+  'core/src/layers/retrieval/meaning-index.ts': ['the embedder of a long-term memory'],
   'core/src/layers/sessions/open-session.ts': [
     'a session that another user closes, because it is idle',
     'a session that is closed meanwhile',

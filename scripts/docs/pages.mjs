@@ -25,6 +25,7 @@ const guide = [
     'Run in production',
     [
       'production',
+      'guards',
       'durability',
       'threat-model',
       'beyond-one-machine',

@@ -37,7 +37,7 @@ export {
 export { output, outputOf, partialOutput$ } from './layers/output.js';
 
 // Models: the port that a provider implements, and wrappers that retry, fall back and shorten requests.
-export type { Embedder } from './layers/search/meaning-index.js';
+export type { Embedder } from './layers/retrieval/meaning-index.js';
 export { answerTool } from './models/answer-tool.js';
 export { shortenOnOverflow } from './models/fit-messages.js';
 export type {

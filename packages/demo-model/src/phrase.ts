@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/search';
+import { lookUpForm, termsIn } from '@millrace/core/values';
 
 /** A stretch of text. */
 export interface Span {

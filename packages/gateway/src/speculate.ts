@@ -9,8 +9,7 @@ import {
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
 import { acting, type PhaseFactory, reasoning } from '@millrace/core/phases';
-import { nearMatches } from '@millrace/core/search';
-import { checkOptions, defined, wholeNumber } from '@millrace/core/values';
+import { checkOptions, defined, wholeNumber, nearMatches } from '@millrace/core/values';
 import { defer, finalize, merge, take, tap } from 'rxjs';
 import { aroundPhases } from './around-phases.js';
 import { areTexts, namesIn } from './tool-entries.js';

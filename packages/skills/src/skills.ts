@@ -10,7 +10,6 @@ import {
   type ToolOutput,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { nearMatches } from '@millrace/core/search';
 import {
   checkOptions,
   having,
@@ -19,6 +18,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
+  nearMatches,
 } from '@millrace/core/values';
 import { catchError, concatMap, defer, map, type Observable, of, take, tap } from 'rxjs';
 import { restrictingTools, skillsOfCall } from './allowed-tools.js';

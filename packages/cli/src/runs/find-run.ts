@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { nearMatches } from '@millrace/core/search';
+import { nearMatches } from '@millrace/core/values';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
 import { map, type Observable, takeWhile, toArray } from 'rxjs';
 import type { RunStore } from './open-run-store.js';

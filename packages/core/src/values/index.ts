@@ -1,4 +1,4 @@
-// Checks of options and of JSON, for code that takes either from outside.
+// Checks of options and of JSON, for code that takes either from outside, and words of text, for code that compares it.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
 export { canonicalJson, defined, fnv1a, isRecord, isSameJson, isTooDeep, parsedJson } from './json.js';
 export {
@@ -42,6 +42,7 @@ export {
   storeDatabaseBytes,
   storeMarker,
 } from './store-marker.js';
+export { type JsonReading, readJson, type Repair } from './read-json.js';
 export { untrustedText } from './untrusted-text.js';
-export { createUnwrapper } from './unwrap.js';
+export { endsOf, lookUpForm, nearMatches, termsIn, termsOfRequest, wordsIn } from './words.js';
 export { watchStream } from './watch-stream.js';

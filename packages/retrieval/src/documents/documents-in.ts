@@ -22,7 +22,7 @@ import {
   chunked,
   type Chunker,
   type TextDocument,
-} from './chunks.js';
+} from '@millrace/core/retrieval';
 import { type Converter, createConverter } from './converter.js';
 import { decodeText } from './decode.js';
 

@@ -1,6 +1,10 @@
 import { MillraceError } from '@millrace/core';
-import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
-import { endsOf, fuseRankings, termsOfRequest } from '@millrace/core/search';
+import {
+  type RetrievalQuery,
+  type RetrievedPassage,
+  type Retriever,
+  fuseRankings,
+} from '@millrace/core/retrieval';
 import {
   checkOptions,
   isDelay,
@@ -10,6 +14,8 @@ import {
   messageOf,
   type Rule,
   wholeNumber,
+  endsOf,
+  termsOfRequest,
 } from '@millrace/core/values';
 import {
   bufferCount,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MillraceError } from '@millrace/core';
 import type { RetrievedPassage } from '@millrace/core/retrieval';
-import { lookUpForm, termsIn } from '@millrace/core/search';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, lookUpForm, termsIn } from '@millrace/core/values';
 import type { Row } from '../sql/sql.js';
 import { numberIn, textIn } from '../sql/text.js';
 import { checkId, storedName } from '../stored-name.js';

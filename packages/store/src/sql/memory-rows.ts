@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord, parsedJson } from '@millrace/core/values';
-import { lookUpForm, termsIn } from '@millrace/core/search';
+import { isRecord, parsedJson, lookUpForm, termsIn } from '@millrace/core/values';
 import type { MemoryEntry } from '@millrace/core/long-term-memory';
 import type { Row } from './sql.js';
 import { numberIn, textIn } from './text.js';

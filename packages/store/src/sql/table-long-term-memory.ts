@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Embedder } from '@millrace/core';
 import { checkScope } from '@millrace/core/long-term-memory';
-import { endsOf, fuseRankings, termsOfRequest } from '@millrace/core/search';
+import { endsOf, termsOfRequest } from '@millrace/core/values';
+import { fuseRankings } from '@millrace/core/retrieval';
 import type {
   LongTermMemory,
   MemoryEntry,

@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/search';
+import { nearMatches } from '@millrace/core/values';
 import type { Engine, Quantity } from './engine.js';
 import { functionNames, resolveFunction } from './operations.js';
 

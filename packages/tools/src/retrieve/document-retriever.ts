@@ -1,5 +1,11 @@
 import type { Embedder } from '@millrace/core';
-import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
+import {
+  type RetrievalQuery,
+  type RetrievedPassage,
+  type Retriever,
+  createMeaningIndex,
+  fuseRankings,
+} from '@millrace/core/retrieval';
 import {
   checkOptions,
   having,
@@ -8,8 +14,8 @@ import {
   numberFrom,
   type Rule,
   wholeNumber,
+  termsOfRequest,
 } from '@millrace/core/values';
-import { createMeaningIndex, fuseRankings, termsOfRequest } from '@millrace/core/search';
 import { catchError, defer, map, mergeMap, type Observable, of } from 'rxjs';
 import type { Section } from '../search/document.js';
 import { excerptOf } from '../search/excerpt.js';

@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn, wordsIn } from '@millrace/core/search';
+import { lookUpForm, termsIn, wordsIn } from '@millrace/core/values';
 import type { Span } from '@millrace/core/retrieval';
 
 /**

@@ -1,5 +1,5 @@
 import { checkOptions, numberFrom } from '@millrace/core/values';
-import { createMeaningIndex } from '@millrace/core/search';
+import { createMeaningIndex } from '@millrace/core/retrieval';
 import type { Embedder, Tool, ToolSelector } from '@millrace/core';
 import { map } from 'rxjs';
 

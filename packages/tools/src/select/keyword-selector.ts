@@ -1,6 +1,5 @@
 import type { Tool, ToolSelector } from '@millrace/core';
-import { checkOptions, type Rule } from '@millrace/core/values';
-import { termsOfRequest } from '@millrace/core/search';
+import { checkOptions, type Rule, termsOfRequest } from '@millrace/core/values';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
 
 /** Options of `keywordSelector`. */

@@ -1,6 +1,5 @@
 import type { Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { lookUpForm, termsIn } from '@millrace/core/search';
+import { isRecord, lookUpForm, termsIn } from '@millrace/core/values';
 import MiniSearch from 'minisearch';
 
 export interface FoundTool {

@@ -1,6 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { nearMatches } from '@millrace/core/search';
-import { untrustedText } from '@millrace/core/values';
+import { untrustedText, nearMatches } from '@millrace/core/values';
 import type { Table } from './read-schema.js';
 
 /** An error of the server, as both drivers throw it. */

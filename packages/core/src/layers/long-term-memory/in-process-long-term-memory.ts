@@ -12,8 +12,8 @@ import {
   type Rule,
   wholeNumber,
 } from '../../values/options.js';
-import { createMeaningIndex, type Embedder, fuseRankings } from '../search/meaning-index.js';
-import { lookUpForm, termsIn, termsOfRequest } from '../search/words.js';
+import { createMeaningIndex, type Embedder, fuseRankings } from '../retrieval/meaning-index.js';
+import { lookUpForm, termsIn, termsOfRequest } from '../../values/words.js';
 import {
   checkScope,
   type LongTermMemory,

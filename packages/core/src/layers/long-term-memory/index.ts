@@ -1,4 +1,5 @@
-// Long-term memory across sessions: `withLongTermMemory` and a memory.
+// Long-term memory across sessions: `withLongTermMemory`, a memory, and facts that a model extracts in the background.
+export { extractMemories, type MemoryExtraction } from './extraction/extract-memories.js';
 export { inProcessLongTermMemory } from './in-process-long-term-memory.js';
 export {
   checkScope,
