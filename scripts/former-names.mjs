@@ -1,6 +1,7 @@
 // Lets programs use the names that modules, functions and options had before: `node --import ./scripts/former-names.mjs program.mjs`.
 import { readFileSync } from 'node:fs';
-import { createRequire, register } from 'node:module';
+import Module, { createRequire, register } from 'node:module';
+import { pathToFileURL } from 'node:url';
 
 /** Former names of modules, with the modules of today that have what they exported. */
 export const formerNames = {
@@ -33,6 +34,14 @@ const require = createRequire(import.meta.url);
 const scheme = 'former-names:';
 const packages = new URL('../packages/', import.meta.url).href;
 
+/** The modules of today that have more than they export: former functions, or former names of options. */
+const extended = [...formerOptions.modules, '@millrace/flow', '@millrace/retrieval'];
+
+/** Their files, which programs may import by URL. */
+const extendedFiles = new Map(
+  extended.map((name) => [pathToFileURL(require.resolve(name)).href, name]),
+);
+
 /** The hooks: Node calls them for each import. What the packages themselves import is of today. */
 export const resolve = (specifier, context, nextResolve) => {
   const { parentURL = '' } = context;
@@ -40,10 +49,10 @@ export const resolve = (specifier, context, nextResolve) => {
     const { from } = JSON.parse(decodeURIComponent(parentURL.slice(scheme.length)));
     return nextResolve(specifier, { ...context, parentURL: from });
   }
-  const isFormer =
-    Object.hasOwn(formerNames, specifier) || formerOptions.modules.includes(specifier);
+  const name = extendedFiles.get(specifier) ?? specifier;
+  const isFormer = Object.hasOwn(formerNames, name) || extended.includes(name);
   if (!isFormer || parentURL.startsWith(packages)) return nextResolve(specifier, context);
-  const module = JSON.stringify({ specifier, from: parentURL });
+  const module = JSON.stringify({ specifier: name, from: import.meta.url });
   return { url: `${scheme}${encodeURIComponent(module)}`, format: 'module', shortCircuit: true };
 };
 
@@ -98,4 +107,10 @@ export const takingFormerOptions = (today) => {
 };
 
 // Hooks are loaded from this file again, in a thread of their own.
-if (!import.meta.url.includes('?')) register(`${import.meta.url}?hooks`);
+if (!import.meta.url.includes('?')) {
+  register(`${import.meta.url}?hooks`);
+  const { _resolveFilename: resolveToday } = Module;
+  // Of several modules, `require.resolve` finds the first.
+  Module._resolveFilename = (name, ...rest) =>
+    resolveToday(formerNames[name]?.[0] ?? name, ...rest);
+}

@@ -1,6 +1,14 @@
 // Checks of options and of JSON, for code that takes either from outside, and words of text, for code that compares it.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, defined, fnv1a, isRecord, isSameJson, isTooDeep, parsedJson } from './json.js';
+export {
+  canonicalJson,
+  defined,
+  fnv1a,
+  isRecord,
+  isSameJson,
+  isTooDeep,
+  parsedJson,
+} from './json.js';
 export {
   appendedTo,
   chained,
