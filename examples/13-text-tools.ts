@@ -28,7 +28,7 @@ const weather = tool({
 });
 
 const ask = (port: number): void => {
-  const model = llamaCpp('small', { baseURL: `http://127.0.0.1:${port}/v1` });
+  const model = llamaCpp('small', { baseUrl: `http://127.0.0.1:${port}/v1` });
   const agent = createAgent(action({ model, tools: [weather] }));
   agent.events$.pipe(only('repaired')).subscribe(({ after }) => console.log('\nread as', after));
   const text$ = agent.stream$('Coat or no coat in Oslo?').pipe(finalMarkers());

@@ -23,7 +23,7 @@ const script = scriptedModel(
   [text(`12 turns a minute (${origin}/mills), some say 15 (https://nowhere.example).`)],
 );
 const isOnline = ['TAVILY_API_KEY', 'OPENAI_API_KEY'].every((name) => name in process.env);
-const local = { apiKey: 'none', baseURL: origin };
+const local = { apiKey: 'none', baseUrl: origin };
 const search = webSearch({ provider: 'tavily', ...(isOnline ? {} : local) });
 const read = fetchPage(isOnline ? {} : { allowPrivate: ['127.0.0.1'], ports: [port] });
 const model = isOnline ? openai('gpt-5-mini') : script;

@@ -19,7 +19,7 @@ const recorded = ({ messages }: ToolContext): readonly AudioBlock[] =>
     .flatMap(({ content }) => content.filter((block) => block.type === 'audio'));
 
 const main = async (port: number): Promise<void> => {
-  const at = { apiKey: 'sk-test', baseURL: `http://127.0.0.1:${port}/v1` };
+  const at = { apiKey: 'sk-test', baseUrl: `http://127.0.0.1:${port}/v1` };
   const painter = openrouter('google/gemini-2.5-flash-image', { ...at, media: anyMedia });
   console.log((await createAgent({ model: painter }).call('Draw a mill.')).content);
 

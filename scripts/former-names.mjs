@@ -1,5 +1,4 @@
-// Lets programs use the names that modules, functions and options had before: `node --import ./scripts/former-names.mjs program.mjs`.
-import { readFileSync } from 'node:fs';
+// Lets programs import modules by the names that these had before: `node --import ./scripts/former-names.mjs program.mjs`.
 import Module, { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
@@ -18,96 +17,39 @@ export const formerNames = {
   '@millrace/tools/services': ['@millrace/tools-extra'],
 };
 
-/** Former names of options, with those of today, and the modules whose functions take them. */
-export const formerOptions = {
-  names: { baseUrl: 'baseURL', baseUrlVariable: 'baseURLVariable' },
-  modules: [
-    '@millrace/anthropic',
-    '@millrace/openai',
-    '@millrace/openai/embeddings',
-    '@millrace/openai/media',
-    '@millrace/tools-extra',
-  ],
-};
-
 const require = createRequire(import.meta.url);
 const scheme = 'former-names:';
 const packages = new URL('../packages/', import.meta.url).href;
 
-/** The modules of today that have more than they export: former functions, or former names of options. */
-const extended = [...formerOptions.modules, '@millrace/flow', '@millrace/retrieval'];
-
-/** Their files, which programs may import by URL. */
-const extendedFiles = new Map(
-  extended.map((name) => [pathToFileURL(require.resolve(name)).href, name]),
+/** The files of modules that exist and had more: programs may import them by URL. */
+const files = new Map(
+  Object.entries(formerNames)
+    .filter(([name, modules]) => modules.includes(name))
+    .map(([name]) => [pathToFileURL(require.resolve(name)).href, name]),
 );
 
-/** The hooks: Node calls them for each import. What the packages themselves import is of today. */
+/** The hooks: Node calls them for each import. What the packages themselves import has its name of today. */
 export const resolve = (specifier, context, nextResolve) => {
   const { parentURL = '' } = context;
   if (parentURL.startsWith(scheme)) {
-    const { from } = JSON.parse(decodeURIComponent(parentURL.slice(scheme.length)));
-    return nextResolve(specifier, { ...context, parentURL: from });
+    return nextResolve(specifier, { ...context, parentURL: import.meta.url });
   }
-  const name = extendedFiles.get(specifier) ?? specifier;
-  const isFormer = Object.hasOwn(formerNames, name) || extended.includes(name);
-  if (!isFormer || parentURL.startsWith(packages)) return nextResolve(specifier, context);
-  const module = JSON.stringify({ specifier: name, from: import.meta.url });
-  return { url: `${scheme}${encodeURIComponent(module)}`, format: 'module', shortCircuit: true };
+  const name = files.get(specifier) ?? specifier;
+  if (!Object.hasOwn(formerNames, name) || parentURL.startsWith(packages)) {
+    return nextResolve(specifier, context);
+  }
+  return { url: `${scheme}${name}`, format: 'module', shortCircuit: true };
 };
 
-export const load = async (url, context, nextLoad) => {
+export const load = (url, context, nextLoad) => {
   if (!url.startsWith(scheme)) return nextLoad(url, context);
-  const { specifier } = JSON.parse(decodeURIComponent(url.slice(scheme.length)));
-  const modules = formerNames[specifier] ?? [specifier];
-  const source = modules.map(reexported).join('\n');
+  const modules = formerNames[url.slice(scheme.length)];
+  const source = modules.map((name) => `export * from '${name}';`).join('\n');
   return { format: 'module', source, shortCircuit: true };
 };
 
-/** The source that exports a module; its functions take former options. */
-const reexported = (name) => {
-  if (!formerOptions.modules.includes(name)) return `export * from '${name}';`;
-  return [
-    `import * as today from '${name}';`,
-    `import { takingFormerOptions } from '${import.meta.url.replace('?hooks', '?functions')}';`,
-    `export * from '${name}';`,
-    ...exportsOf(name).map((it) => `export const ${it} = takingFormerOptions(today.${it});`),
-  ].join('\n');
-};
-
-/** The names that the main file of an entry of a package lists in `export { … }`. */
-const exportsOf = (name) => {
-  const source = readFileSync(require.resolve(name), 'utf8');
-  return [...source.matchAll(/^export \{([^}]*)\}/gmu)].flatMap(([, list]) =>
-    list.split(',').flatMap((it) => it.trim().split(' as ').at(-1) || []),
-  );
-};
-
-const isPlain = (value) =>
-  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-
-const withNames = (value) =>
-  isPlain(value)
-    ? Object.fromEntries(
-        Object.entries(value).map(([key, it]) => [formerOptions.names[key] ?? key, it]),
-      )
-    : value;
-
-/** A function, and the functions that are its properties, that take options by their former names, too. */
-export const takingFormerOptions = (today) => {
-  if (typeof today !== 'function') return today;
-  return new Proxy(today, {
-    apply: (call, self, given) => Reflect.apply(call, self, given.map(withNames)),
-    construct: (create, given, target) => Reflect.construct(create, given, target),
-    get: (it, key) => {
-      const value = Reflect.get(it, key);
-      return key === 'prototype' ? value : takingFormerOptions(value);
-    },
-  });
-};
-
 // Hooks are loaded from this file again, in a thread of their own.
-if (!import.meta.url.includes('?')) {
+if (!import.meta.url.endsWith('?hooks')) {
   register(`${import.meta.url}?hooks`);
   const { _resolveFilename: resolveToday } = Module;
   // Of several modules, `require.resolve` finds the first.

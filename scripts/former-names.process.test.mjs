@@ -30,21 +30,6 @@ it('imports each module by its former name', () => {
   expect(status).toBe(0);
 });
 
-it('takes options by their former names', () => {
-  const program = `
-    import { ollama, openai, profiles } from '@millrace/openai';
-    const at = { baseUrl: 'no address', apiKey: 'k' };
-    for (const make of [openai, ollama, openai.responses]) {
-      try {
-        make('m', at);
-      } catch ({ message }) {
-        console.log(message.includes('baseURL'));
-      }
-    }
-    console.log(typeof profiles.openai);`;
-  expect(run(program, '--import', hooks).output).toBe('true\ntrue\ntrue\nobject\n');
-});
-
 it('also in threads, and leaves other names alone', () => {
   const thread = `import('@millrace/core/text-tools').then(({ textTools }) => console.log(typeof textTools));`;
   const program = `

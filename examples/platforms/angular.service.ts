@@ -8,8 +8,8 @@ import { catchError, type Observable, of, Subject, switchMap, tap } from 'rxjs';
 /** Its requests go to /llm/v1/chat/completions of your server, which adds the key and forwards them. */
 export const AGENT = new InjectionToken<Agent>('agent', {
   factory: () => {
-    const baseURL = new URL('/llm/v1', location.origin).href;
-    return createAgent({ name: 'helper', model: openai('gpt-5-mini', { baseURL }) });
+    const baseUrl = new URL('/llm/v1', location.origin).href;
+    return createAgent({ name: 'helper', model: openai('gpt-5-mini', { baseUrl }) });
   },
 });
 

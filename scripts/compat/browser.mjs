@@ -52,8 +52,8 @@ const compiles = () => {
 export const run = async (url) => {
   const settings = { apiKey: 'of-the-user', dangerouslyAllowBrowser: true };
   const models = [
-    openai('gpt', { ...settings, baseURL: \`\${url}/v1\` }),
-    anthropic('claude', { ...settings, baseURL: url }),
+    openai('gpt', { ...settings, baseUrl: \`\${url}/v1\` }),
+    anthropic('claude', { ...settings, baseUrl: url }),
   ];
   const answers = [];
   for (const model of models) {
@@ -61,7 +61,7 @@ export const run = async (url) => {
   }
   await firstValueFrom(createAgent({ model: models[0] }).stream$('Please wait').pipe(text()));
   const left = await (await fetch(url)).text();
-  const withKey = openai('gpt', { apiKey: 'ours', baseURL: \`\${url}/v1\` });
+  const withKey = openai('gpt', { apiKey: 'ours', baseUrl: \`\${url}/v1\` });
   return {
     answers,
     left,

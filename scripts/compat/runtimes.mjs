@@ -22,7 +22,7 @@ const weather = tool({
   input: jsonSchema({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }),
   run: ({ city }) => \`snow in \${city}\`,
 });
-const model = openai('gpt', { baseURL: url + '/v1' });
+const model = openai('gpt', { baseUrl: url + '/v1' });
 const agent = createAgent({ model, tools: [weather] });
 const store = openFiles(directory);
 const session = sessions(agent, { memory: store.memory }).open('ada');

@@ -17,7 +17,7 @@ export const open = (setup: Setup): Adapter => {
   ];
   return millraceWith(
     {
-      modelOf: (name) => openai(name, { baseURL: setup.baseUrl, apiKey, retry: false }),
+      modelOf: (name) => openai(name, { baseUrl: setup.baseUrl, apiKey, retry: false }),
       interceptors,
     },
     setup,

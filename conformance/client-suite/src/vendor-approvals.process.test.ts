@@ -71,7 +71,7 @@ const agentOf = ({ url }: Played, mcpApprovals?: ResultSource): Agent =>
     name: 'helper',
     model: openai.responses('gpt-5-mini', {
       apiKey: 'sk-test',
-      baseURL: url,
+      baseUrl: url,
       retry: false,
       ...(mcpApprovals !== undefined && { mcpApprovals }),
     }),

@@ -51,8 +51,8 @@ const playFaults = (retryAfterMs: number): Promise<Played> => {
   });
 };
 
-const modelAt = (baseURL: string): Model =>
-  openai.chat('gpt-5-mini', { apiKey, baseURL, retry: { minMs: 20, retryPartial: true } });
+const modelAt = (baseUrl: string): Model =>
+  openai.chat('gpt-5-mini', { apiKey, baseUrl, retry: { minMs: 20, retryPartial: true } });
 
 /** It would fail if it was asked. */
 const offline = modelAt('http://127.0.0.1:9/nobody');

@@ -20,14 +20,14 @@ const settings: VendorSettings = {
   },
 };
 
-type Subject = (baseURL: string, otherwise?: VendorSettings) => Model;
+type Subject = (baseUrl: string, otherwise?: VendorSettings) => Model;
 
 /** Makes the model of a wire at an address. */
 export const subjects: Readonly<Record<Wire, Subject>> = {
-  chat: (baseURL, otherwise) =>
-    openai.chat('gpt-5-mini', { apiKey: secret, baseURL, ...settings, ...otherwise }),
-  responses: (baseURL, otherwise) =>
-    openai.responses('gpt-5-mini', { apiKey: secret, baseURL, ...settings, ...otherwise }),
-  messages: (baseURL, otherwise) =>
-    anthropic('claude-sonnet-4-5', { apiKey: secret, baseURL, ...settings, ...otherwise }),
+  chat: (baseUrl, otherwise) =>
+    openai.chat('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+  responses: (baseUrl, otherwise) =>
+    openai.responses('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+  messages: (baseUrl, otherwise) =>
+    anthropic('claude-sonnet-4-5', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
 };

@@ -4,7 +4,7 @@ import type { CacheTime } from './cache-marks.js';
 import type { Effort } from './messages-request.js';
 import type { Thinking } from './thinking.js';
 
-/** Options of a model of Anthropic. A `/v1` at the end of `baseURL` is removed. */
+/** Options of a model of Anthropic. A `/v1` at the end of `baseUrl` is removed. */
 export interface AnthropicOptions extends VendorSettings {
   /** The default of the request's `maxTokens`. Default: 32,000, or the lower limit of an older model. */
   readonly maxTokens?: number | undefined;

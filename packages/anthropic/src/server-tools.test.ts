@@ -59,7 +59,7 @@ const talk = async (answers: readonly ResponseScript[], interrupts = false) => {
   const played = await server.play({ responses: answers });
   const model = anthropic('claude-sonnet-4-5', {
     apiKey: 'sk-ant-0123456789abcdef',
-    baseURL: played.url,
+    baseUrl: played.url,
     retry: false,
     builtInTools: [{ type: 'web_search_20260318', name: 'web_search' }],
   });

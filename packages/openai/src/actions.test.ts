@@ -33,9 +33,9 @@ const serveWith = async (options: ResponsesOptions, ...outputs: readonly (readon
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  const baseURL = `http://127.0.0.1:${port ?? 0}/v1`;
+  const baseUrl = `http://127.0.0.1:${port ?? 0}/v1`;
   const model = openai.responses('gpt-5-mini', {
-    ...{ apiKey: 'k', baseURL, retry: false },
+    ...{ apiKey: 'k', baseUrl, retry: false },
     ...options,
   });
   return { model, inputs: () => bodies.map((body) => listAt(body, 'input')), bodies };

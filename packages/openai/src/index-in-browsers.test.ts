@@ -13,7 +13,7 @@ const program = `
   const fetch = () =>
     Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
   const models = [
-    openai('local', { baseURL: 'https://models.example/v1', apiKey: 'sk-test-0123456789', fetch }),
+    openai('local', { baseUrl: 'https://models.example/v1', apiKey: 'sk-test-0123456789', fetch }),
     scriptedModel([text('From the script.')]),
   ];
   globalThis.texts = Promise.all(

@@ -46,8 +46,8 @@ const isRecords: Rule = [
 
 const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   name: isName,
-  baseURL: isText,
-  baseURLVariable: isText,
+  baseUrl: isText,
+  baseUrlVariable: isText,
   keyVariable: isText,
   keyHeader: isText,
   takesTokens: isFlag,

@@ -68,7 +68,7 @@ export const wireModel = (
   const { name: vendor, nativeOutput } = profile;
   const { media } = options;
   const target = { profile, model, path: wire.path };
-  const server = serverOf(profile, access.baseURL);
+  const server = serverOf(profile, access.baseUrl);
   const vendorBased = vendorModel(
     {
       name: model,

@@ -13,7 +13,7 @@ const bundled = async (platform: 'browser' | 'node'): Promise<string> => {
 
         const source = { vendor: 'Acme', keyVariables: ['ACME_KEY'], headersVariable: 'ACME_HEADERS' };
         const { secrets } = resolveAccess(
-          { ...source, baseURL: 'https://acme.example', exampleUrl: 'https://acme.example' },
+          { ...source, baseUrl: 'https://acme.example', exampleUrl: 'https://acme.example' },
           { apiKey: 'sk-proj-1234567890abcdef' },
         );
         const stream = 'data: {"type":"text","text":"Hello"}\\n\\ndata: {"type":"finish","finish":"stop"}\\n\\n';

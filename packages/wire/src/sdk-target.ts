@@ -32,12 +32,12 @@ export type Target = Omit<WireRequest, 'body'>;
 
 /** Lets the SDK build a request. Rejects with `config` if it refuses to run in a browser. */
 export const loadTarget = async (
-  { baseURL, headers, dangerouslyAllowBrowser }: Access,
+  { baseUrl, headers, dangerouslyAllowBrowser }: Access,
   path: string,
   load: (options: SdkOptions) => Promise<SdkClient>,
 ): Promise<Target> => {
   const client = await load({
-    baseURL,
+    baseURL: baseUrl,
     apiKey: 'none',
     defaultHeaders: headers,
     maxRetries: 0,

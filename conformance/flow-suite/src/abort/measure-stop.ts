@@ -34,7 +34,7 @@ export const measureStop = async (
 ): Promise<Stopped> => {
   const vendor = server.play({ type: place === 'stream' ? 'drip' : 'toolCall' });
   const deaf = deafTool(toolMs);
-  const model = openai('loopback', { apiKey: 'test', baseURL: vendor.url });
+  const model = openai('loopback', { apiKey: 'test', baseUrl: vendor.url });
   const session = sessions(createAgent({ model, tools: [deaf.tool] })).open('one');
   const middle = firstValueFrom(session.events$.pipe(middleOf(place)));
   const call = stops[stop](session);

@@ -40,4 +40,4 @@ export const httpSorts = (server: AnswerServer, { ledger, options }: Shared): re
   ];
 };
 
-const at = (baseURL: string): Model => openai('loopback', { apiKey: 'test', baseURL });
+const at = (baseUrl: string): Model => openai('loopback', { apiKey: 'test', baseUrl });

@@ -62,5 +62,5 @@ export const takeSlowly = async (
   return { ...counter.end(), ...memory.stop(), ms };
 };
 
-const modelAt = (baseURL: string): Model =>
-  openai('loopback', { apiKey: 'test', baseURL, caps: { textLength: 1e9 } });
+const modelAt = (baseUrl: string): Model =>
+  openai('loopback', { apiKey: 'test', baseUrl, caps: { textLength: 1e9 } });

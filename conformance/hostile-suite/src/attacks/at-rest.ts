@@ -67,7 +67,7 @@ const rests =
       const agent = createAgent({
         model: openai.chat('gpt-5-mini', {
           apiKey: secrets['a key'],
-          baseURL: `${site.origin}/v1`,
+          baseUrl: `${site.origin}/v1`,
           headers: { 'x-corp': secrets['a header'] },
         }),
         tools: [preset(look, { password: secrets['a preset parameter'] })],

@@ -132,9 +132,9 @@ const playing =
         return 'Paid.';
       },
     });
-    const baseURL = `${world.site.origin}/v1`;
+    const baseUrl = `${world.site.origin}/v1`;
     const model = wrap((options) =>
-      openai.chat('gpt-5-mini', { apiKey: 'none', baseURL, ...options }),
+      openai.chat('gpt-5-mini', { apiKey: 'none', baseUrl, ...options }),
     );
     const use = isEarly ? [speculate({ tools: ['pay'] })] : [];
     const end = await endOf(createAgent({ model, tools: [pay], use }));

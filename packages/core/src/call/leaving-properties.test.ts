@@ -340,7 +340,7 @@ describe('I5: a call that is left, and others in the same stack', () => {
     },
   );
 
-  it('a tool that leaves its call and fails later fails nobody', async () => {
+  it('a tool that leaves its call and fails later fails no other call', async () => {
     const leave$ = new Subject<void>();
     const failed = jest.fn();
     process.on('unhandledRejection', failed);

@@ -47,7 +47,7 @@ const serving = async (respond: Respond, options: EmbeddingsOptions = {}) => {
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : 0;
   const embedder = embeddings(profiles.openai, 'embed-1', {
-    baseURL: `http://127.0.0.1:${port}/v1`,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
     apiKey: key,
     retry: { minMs: 0, jitter: 0 },
     ...options,

@@ -30,7 +30,7 @@ import { chatRules, type EndpointOptions } from '../options.js';
 import type { Profile } from '../profile.js';
 import { checkProfile } from '../profile-rules.js';
 
-/** Options of an embedding model. `baseURL` ends with `/v1`. */
+/** Options of an embedding model. `baseUrl` ends with `/v1`. */
 export interface EmbeddingsOptions
   extends VendorSettings, Pick<EndpointOptions, 'organization' | 'project' | 'body'> {
   /** The length of the vectors, for models that can shorten them. Default: that of the model. */
@@ -82,7 +82,7 @@ export const embeddings = (
   const { dimensions, encoding, body, onUsage } = options;
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, '/embeddings', options);
-  const server = serverOf(profile, access.baseURL);
+  const server = serverOf(profile, access.baseUrl);
   const fields = {
     model,
     ...(dimensions === undefined ? {} : { dimensions }),

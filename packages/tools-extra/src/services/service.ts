@@ -26,7 +26,7 @@ import { textAt } from './json.js';
 /** Options of every tool that asks a service. */
 export interface ServiceOptions {
   /** The origin and path of the service, such as that of a proxy. Default: that of the vendor. */
-  readonly baseURL?: string | undefined;
+  readonly baseUrl?: string | undefined;
   /** The maximum duration of each request, in milliseconds. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
   /** The maximum number of characters of a result for the model. Default: 8,000. */
@@ -34,14 +34,14 @@ export interface ServiceOptions {
 }
 
 export const serviceRules = {
-  baseURL: [
+  baseUrl: [
     (value: unknown) => {
       if (typeof value !== 'string') return false;
       if (isWebAddress(value)) return true;
       // The message of other options quotes the value, and this one may contain a password.
       throw new MillraceError(
         'config',
-        "'baseURL' must be a URL with http:// or https://, without a password and a query.",
+        "'baseUrl' must be a URL with http:// or https://, without a password and a query.",
       );
     },
     'a string',
@@ -62,7 +62,7 @@ const isWebAddress = (value: string): boolean => {
 export interface Service {
   /** For error messages. */
   readonly name: string;
-  readonly baseURL: string;
+  readonly baseUrl: string;
   /** Removed from every error. */
   readonly secrets: readonly string[];
   readonly timeoutMs: number;
@@ -77,17 +77,17 @@ export interface ServiceRequest {
   /** Sent as JSON, with the method POST. Default: the method is GET. */
   readonly body?: unknown;
   /** The base URL of this request, if the vendor has several hosts. Default: that of the service. */
-  readonly baseURL?: string;
+  readonly baseUrl?: string;
 }
 
 export const createService = (
   name: string,
   vendorUrl: string,
-  { baseURL = vendorUrl, timeoutMs = 15_000 }: ServiceOptions,
+  { baseUrl = vendorUrl, timeoutMs = 15_000 }: ServiceOptions,
   key?: string,
 ): Service => ({
   name,
-  baseURL: baseURL.replace(/\/+$/u, ''),
+  baseUrl: baseUrl.replace(/\/+$/u, ''),
   timeoutMs,
   secrets: key === undefined || key === '' ? [] : [key],
 });
@@ -183,9 +183,9 @@ const ask = async (
 
 const urlOf = (
   service: Service,
-  { baseURL = service.baseURL, path, query = {} }: ServiceRequest,
+  { baseUrl = service.baseUrl, path, query = {} }: ServiceRequest,
 ) => {
-  const url = new URL(baseURL + path);
+  const url = new URL(baseUrl + path);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
