@@ -22,6 +22,9 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/layers/approval.ts': ['approvals that wait for one another'],
   'core/src/layers/output.ts': ['the validation of an output'],
   'core/src/layers/retrieval/meaning-index.ts': ['the embedder of a long-term memory'],
+  'core/src/layers/long-term-memory/extraction/queue.ts': [
+    'extractMemories(): a flush by somebody else',
+  ],
   'core/src/layers/sessions/open-session.ts': [
     'a session that another user closes, because it is idle',
     'a session that is closed meanwhile',
@@ -39,7 +42,6 @@ export const places: Readonly<Record<string, readonly string[]>> = {
     'cacheResponses(): one request that a reader holds back',
   ],
   'mcp/src/mcp.ts': ['the first connection of mcp()'],
-  'memory/src/queue.ts': ['extractMemories(): a flush by somebody else'],
   'gateway/src/hedge.ts': ['hedge() after a failure'],
   'gateway/src/live-source.ts': ['liveInstructions()'],
   'gateway/src/speculate.ts': ['speculate()'],
