@@ -102,13 +102,14 @@ export const defineAgent = <
         given.use === undefined
           ? composition
           : compose([...composition.use, ...readUse('The call', given.use)]),
-      // Those of the call over those of the agent: `limits` and `request` key by key.
+      // `withDefaults` returns `limits` and `request`: those of the call over those of the agent, key by key.
       options: { ...rest, ...withDefaults(settings, given) },
       given,
       listener: hot,
       input,
     };
-    // `deferWork` is a `defer`. Each subscription is a call with a toolkit cell of its own, so tools that a call adds stay in it.
+    // Kernel code returns values or Observables (flow/eventual.ts): `deferWork` is its `defer`. Each subscription is a call of its own, and
+    // tools that it adds stay in it.
     // `view` selects what its subscriber sees: the reply, or the events.
     return deferWork(() => call$({ ...setup, toolkit: { current: ownToolkit } }, view));
   };

@@ -53,7 +53,7 @@ export const loop = (
   );
 };
 
-/** The queue of a family of calls: a turn starts when the code of the one before has returned, which may still wait for something. */
+/** Starts the turns of a family of calls one after another, never within each other. They may overlap while they wait. */
 const turns = cell('family', createTrampoline);
 
 /** A turn that neither asks nor ends would repeat forever. */

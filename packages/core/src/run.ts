@@ -79,7 +79,7 @@ export interface EndedRun extends RunState {
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
-  /** For the answer of a closing request, which is not made again: the error if the text is no valid output. */
+  /** Set by a closing request: the error if its text is no valid output. The model is not asked again. */
   readonly unusable?: (partial: string) => MillraceError;
 }
 
@@ -134,7 +134,7 @@ export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => (
   corrections: {},
 });
 
-/** Adds input that has arrived meanwhile. The next request also shows the feedback. */
+/** Adds input that has arrived meanwhile. Unlike `append`, it keeps feedback and corrections. */
 export const addInput = (run: OpenRun, added: readonly UserMessage[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),

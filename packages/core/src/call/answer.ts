@@ -22,12 +22,12 @@ export const runLoop =
   (call) =>
     deferWork(() => {
       const run = runOfCall(call, context);
-      const asked = loopCall(call, context);
+      const ready = loopCall(call, context);
       const known = context.local(toolCallIds);
       toolCallIdsOf(run.messages).forEach((id) => known.add(id));
       return of(run).pipe(
-        context.local(firstPhase).create?.(context, asked) ?? identity,
-        loop(context, asked, turnThrough(context.layers, nativePhases)),
+        context.local(firstPhase).create?.(context, ready) ?? identity,
+        loop(context, ready, turnThrough(context.layers, nativePhases)),
         map((ended) => concludeRun(ended, call, context)),
       );
     });
@@ -79,7 +79,7 @@ const replyOf = (
   elapsedMs: scheduler.now() - createdAt,
 });
 
-/** If anything is placed before the input, all is, as one block: then the history can be cached. */
+/** The texts within the messages; those in the system prompt are in the request (`loopCall`). If one is placed before the input, all are: then the history can be cached. */
 const injectedBy = (call: Call, { info: { callId } }: Pick<Context, 'info'>): Injected => {
   const { recalled, recalledPlacement, found } = call;
   const places = [recalledPlacement, ...Object.values(found).map(({ placement }) => placement)];

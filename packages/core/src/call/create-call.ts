@@ -98,13 +98,14 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const speakerInterceptors = speaks
     ? [...new Set([...interceptors, ...(parentScope?.speakerInterceptors ?? [])])]
     : interceptors;
-  const heard = { listeners, speakerInterceptors, deliver };
+  // The receivers of its events.
+  const audience = { listeners, speakerInterceptors, deliver };
   const afterwards: (() => void)[] = [];
   const context: Context = {
     info,
     local,
     perform: createPerform(local, () => performAndCount(context, model, parentTool)),
-    hooks: createHooks({ ...heard, call: info, interceptors, scheduler, nextSeq }),
+    hooks: createHooks({ ...audience, call: info, interceptors, scheduler, nextSeq }),
     events$,
     scheduler,
     demand: joinDemand(options.demand, parentCall?.demand),
@@ -112,15 +113,15 @@ export const createCall = (setup: CallSetup): CreatedCall => {
     layers,
     whenOver: (work: () => void) => void afterwards.push(work),
   };
-  // A session refuses a call that would wait for one of them.
+  // The calls that wait for this one: a session refuses a call that would have to wait for one of them.
   const waiters = [...waitersFor(options.parent), info];
-  const scope: CallScope = { ...heard, context, labels, parentTool, familyCells, waiters };
+  const scope: CallScope = { ...audience, context, labels, parentTool, familyCells, waiters };
   setScope(scope);
   local(givenOptions).own = { ...setup.given };
   return { ...scope, values, events$, reply$: new AsyncSubject<Reply>(), afterwards };
 };
 
-/** Whether a call speaks for its parent: its text is shown as that of the parent (`speaking()`). So must the parent, up to the outermost call. */
+/** Whether the text of a call is shown as that of its parent (`speaking()`): it speaks, and so does each call above it but the outermost. */
 const speaksForParent = (parentTool: ToolScope | undefined): boolean => {
   const parent = parentTool?.scope.context.info;
   return parentTool?.speaks === true && (parent?.parentId === undefined || parent.speaks === true);
@@ -146,16 +147,17 @@ const infoOf = (
   });
 };
 
-/** Returns `context.perform`, which layers use, and sets `performer` for the kernel (`perform` of steps.ts), whose value may already be there. */
+/** Two ways to perform the same steps: returns that of layers, an Observable, and sets that of the kernel (`perform` of steps.ts), an `Eventual`. */
 const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform => {
   const ids = new Set<string>();
-  // Waits are not recorded, so their ids may repeat.
+  // When it is performed, not when it is subscribed to: a layer may repeat a step. Waits are not recorded, so their ids may repeat.
   const refuseRepeated = ({ kind, id }: Pick<Step<unknown>, 'kind' | 'id'>): void => {
     if (kind !== 'wait' && ids.has(id)) throw repeated(id);
     ids.add(id);
   };
   // Composed by the first step: an error of a layer must fail the call, not its creation.
   let composed: PerformStep | undefined;
+  // `hasLeft`: the subscriber for which this code runs has unsubscribed.
   const through: PerformStep = (step) => (hasLeft() ? EMPTY : (composed ??= composeLayers())(step));
   local(performer).perform = (step) => {
     refuseRepeated(step);
@@ -176,7 +178,7 @@ const performAndCount = (
   const through = performThrough(context.layers, context);
   if (!parentTool) return through;
   const spend = (spending: Spending): void => spendBelow(parentTool, spending);
-  // It counts steps as layers see them.
+  // `watchingSpending` wraps steps as layers see them. Replayed ones cost the tool the same; `settle` adds its sum to the run of the parent.
   const perform: Perform = (step) => toObservable(through(kernelStepOf(step)));
   const counted = watchingSpending(perform, context, { live: spend, replayed: spend }, model?.name);
   return (step) => counted(stepOf(step));

@@ -39,7 +39,7 @@ import { callProgress, failed$ } from '../seams/progress.js';
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   deferWork(() => {
     const call = createCall(setup);
-    // The parent was interrupted: its steps have stopped waiting, so the call neither starts nor emits.
+    // The parent was interrupted: its tool no longer waits, and unsubscribes. Completing empty would be a fault.
     const isOver = call.parentTool?.isOver() === true;
     return isOver ? NEVER : recordedCall$(setup, call, view);
   });
@@ -55,26 +55,26 @@ const recordedCall$ = <Seen>(
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  let emptyFault: MillraceError | undefined;
-  const callOf$ = (replied$: Observable<Reply>): Observable<Seen> => {
+  // An empty call is a fault if it never began. A sub-agent that is suspended emits no reply.
+  const emptyFault = recordFault();
+  const delivered$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
     return deliveredCall$(setup.options, call, replied$, view);
   };
   if (!context.layers.some(({ record }) => record))
-    return callOf$(replyThroughLayers$(setup, call));
+    return delivered$(replyThroughLayers$(setup, call));
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
-    return callOf$(replyThroughLayers$(setup, call));
+    return delivered$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => (emptyFault = recordFault())),
+    throwIfEmpty(() => emptyFault),
     catchError((cause: unknown) => {
-      // Empty is no fault once the call has begun: a sub-agent that waits emits no reply.
       if (hasBegun && cause === emptyFault) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       // Observers of the agent also see calls that could not start.
-      return callOf$(throwError(() => error));
+      return delivered$(throwError(() => error));
     }),
     finalize(() => {
       if (!hasBegun) afterwards.forEach((work) => work());
@@ -91,9 +91,9 @@ const deliveredCall$ = <Seen>(
   replied$: Observable<Reply>,
   view: View<Seen>,
 ): Observable<Seen> => {
-  const { info: call, hooks, interruption } = context;
+  const { info, hooks, interruption } = context;
   const parentInterruption = parentTool?.scope.context.interruption;
-  // An interrupt cuts the tool of the parent once this call has ended.
+  // A hold: an interrupt does not cut the tool of the parent before this call has ended.
   const release = parentTool && parentInterruption?.hold(parentTool.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
@@ -116,7 +116,7 @@ const deliveredCall$ = <Seen>(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
-  // Emits nothing, and completes when the call has ended. The reply ends the wait for an interrupt.
+  // Emits nothing, and completes when the call has ended. `take(1)`: `descending$` would keep the merge open.
   const ended$ = (
     descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
@@ -132,7 +132,7 @@ const deliveredCall$ = <Seen>(
         return EMPTY;
       }),
     ),
-    // Deferred: everything is torn down before the error is delivered.
+    // `catchError` tears everything down before it subscribes to what is deferred here: only then is the error delivered.
     catchError((cause: unknown) =>
       defer(() => {
         const error = toMillraceError(cause);
@@ -152,7 +152,7 @@ const deliveredCall$ = <Seen>(
     // Immediately: the `error` event of a call that is left is recorded before its journal is closed.
     finalizeNow(() => {
       if (hooks.hasDeliveredLast()) end();
-      else fail(abortedError(call));
+      else fail(abortedError(info));
       // After the delivery of all events, so that the work may wait for them.
       if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), 'whenIdle');
       release?.();
@@ -165,11 +165,11 @@ const replyThroughLayers$ = (
   { context, values }: CreatedCall,
 ): Observable<Reply> =>
   deferWork(() => {
-    const { info: call, layers, local, scheduler } = context;
+    const { info, layers, local, scheduler } = context;
     const innermost = setup.answer(context);
-    // The history and the input. `voices`: whether messages of several agents are its own.
+    // The history and the input. `voices`: in a team, earlier messages of all members are its own.
     const asked = readAsked(setup.input, {
-      ...call,
+      ...info,
       ...local(voices),
       isResumed: isResumed(context),
     });

@@ -37,7 +37,7 @@ export const acting = (context: Context, call: LoopCall): Phase =>
     const ran = allOf(batchesOf(plans), 1, (batch) =>
       allOf(batch, parallel, (plan) => callTool(context, call, run, plan)),
     );
-    // Then those that repeat a tool call of `dedupe` get its result.
+    // If a tool with `dedupe` is asked the same twice, the second one gets the result of the first, once that is there.
     const all = andThen(ran, (batches) => {
       const results = batches.flat();
       const repeating = plans.filter(({ sameAs }) => sameAs !== undefined);
@@ -48,6 +48,7 @@ export const acting = (context: Context, call: LoopCall): Phase =>
     });
     return andThen(all, (results) => {
       results.sort((a, b) => a.index - b.index);
+      // Adds the results, and what calls of the tools have cost. Ends the run if a tool suspends it, answers or stops.
       latest.run = settle(run, message, plans, results, extras, context, call);
       latest.acting = undefined;
       return latest.run;

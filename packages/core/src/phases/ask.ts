@@ -101,7 +101,7 @@ export const modelStep = (
   const known = context.local(toolCallIds);
   let builder: MessageBuilder | undefined;
   let earlier = noUsage;
-  const builderOf = (attempt: number): MessageBuilder => {
+  const beginAttempt = (attempt: number): MessageBuilder => {
     // A layer asks again: the message of its first attempt is discarded, and its usage counts.
     if (builder !== undefined) {
       discard(context, iteration, builder.message(), 'asked again');
@@ -132,7 +132,7 @@ export const modelStep = (
   return {
     // In order: the interceptors before, the stream, the interceptors after. An interrupt waits for the last ones.
     work: (attempt) => {
-      const own = builderOf(attempt);
+      const own = beginAttempt(attempt);
       let { name: model } = call.model;
       const onModel = (name: string): void => {
         model = name;
@@ -172,7 +172,7 @@ export const modelStep = (
             ),
       );
     },
-    cut: ({ message }) => cutShort('interrupted', builder ?? builderOf(1), message),
+    cut: ({ message }) => cutShort('interrupted', builder ?? beginAttempt(1), message),
   };
 };
 

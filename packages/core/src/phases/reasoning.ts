@@ -67,7 +67,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Context, call: Loo
     case 'answered': {
       const { message, again, halt, isShown } = response;
       if (again === undefined) return accept(run, response, context, call);
-      // An interceptor asks for another message; with `halt`, a transform of its chunks has ended this one.
+      // The feedback is that of an interceptor; with `halt`, that of a transform, which has ended the message.
       return halt === undefined
         ? askAgain(context, run, 'again', message, again)
         : afterHalt(context, run, message, again, isShown);
@@ -87,6 +87,7 @@ const accept = (run: OpenRun, response: Answered, context: Context, call: LoopCa
   if (finish !== 'stop') return end(run, 'refused', message, finish);
   if (malformed !== undefined) return afterMalformed(context, call, run, message, malformed);
   if (hasNoAnswer(message)) return afterEmpty(context, call, run, message);
+  // If the interrupt came while interceptors had the message, its text is the reply.
   return context.interruption.current === undefined
     ? end(run, 'answer', message, finish)
     : endInterrupted(run, context, message);

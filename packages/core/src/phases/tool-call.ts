@@ -55,7 +55,7 @@ export const runTool = (
     const outcome = forPlan(given, plan);
     const { toolCall, result, ms } = outcome;
     context.local(loopProgress).acting?.results.push(result);
-    // The step reports its result itself. If a layer, such as a cache, answered in its place, and not the journal, it is reported here.
+    // The step reports its result, now or in the process that recorded it. If a layer, such as a cache, answered in its place, none has.
     if (!isReported() && context.local(earlierToolCalls).wasReported?.(id) !== true) {
       context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
     }
@@ -102,7 +102,7 @@ const intentStep = (
         answer: refusal(run, plan) ?? known,
       }),
     cut: ({ message }: Cut): ToolDecision => {
-      // `preActing` was shown: it counts as a tool that was cut, which has failed.
+      // Observers have seen it begin, so it failed. Otherwise it never began.
       if (isAnnounced)
         return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
       announce(latest);
@@ -136,7 +136,7 @@ const toolStep = (
     const ms = scheduler.now() - startedAt;
     const failures = given.failed ? failuresInRow(run.asked, plan.toolCall.name) : 0;
     const note = warnAndNote(context, call, run, plan, failures);
-    // Repeated failures of a tool are reported with a growing delay.
+    // The model learns of a failure after a delay that grows with those in a row, this one included.
     const backoff = given.executed ? failures * call.limits.toolBackoffMs : 0;
     const outcome = (): Eventual<ToolCallResult> =>
       holding(context, position, () =>
@@ -168,7 +168,7 @@ const runAgain = (position: string): MillraceError =>
     `A layer ran the step '${position}' again after its tool had returned a result. Retry within the tool.`,
   );
 
-/** The outcome of a tool call that was cut before it began. It counts as one that ran: a journal has only the decision, which is the same for both. */
+/** The outcome of a tool call that was cut before it began. After a resume, no one knows whether it had begun: so it always counts as one that ran. */
 const notBegun = (decision: ToolDecision, why: string): RunOutcome => ({
   toolCall: decision.toolCall,
   output: decision.answer ?? failedOutput(why),

@@ -12,7 +12,7 @@ import type { Call, LoopCall } from './call.js';
 import type { Hooks } from './hooks.js';
 import type { Interceptor } from './interceptor.js';
 
-/** The context of a call, for its layers and phases. Created once, never changed. Declare the part that you use. */
+/** The context of a call, for its layers and phases. Created once, never changed. Functions of yours take a part: `Pick<Context, 'perform'>`. */
 export interface Context {
   readonly info: CallInfo;
   /** Returns the value of a cell of the call or of its family, created on first use. */
@@ -24,7 +24,9 @@ export interface Context {
   /** Events of the call and its sub-agents, from now on. Hot; ends with the call. */
   readonly events$: Observable<AgentEvent>;
   readonly scheduler: SchedulerLike;
+  /** Closed while a consumer of the events is too slow: models and tools then wait. */
   readonly demand: JoinableDemand;
+  /** Interrupts the call, and holds steps that an interrupt must not cut yet. */
   readonly interruption: Interruption;
   /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];

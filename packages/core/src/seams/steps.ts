@@ -23,7 +23,7 @@ export const performThrough = (layers: readonly Layer[], context: Context): Perf
     (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : checkedStep(name, wrap(next))),
     (step) => step.run(1),
   );
-  // Trusted layers neither cut nor repeat a step. `interruptLayer` is not one: `checkedStep` must see that it completes empty.
+  // Trusted layers neither cut nor repeat a step. `interruptLayer` is untrusted on purpose: `checkedStep` makes a cut of its empty result.
   if (wraps.every(({ isTrusted }) => isTrusted)) return (step) => atOnce(through(stepOf(step)));
   const cutsAt = layers.indexOf(interruptLayer);
   // Layers within (further in the list) may still redact a value: an interrupt must not emit it before they have passed it on, so the step is held until then.
@@ -65,7 +65,7 @@ const keepingValue = (
   interruption: Pick<Interruption, 'hold'> | undefined,
 ): PerformStep => {
   const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
-    // The attempts made here. Each layer asks for attempt 1, or, a journal, for the one after those that it has recorded.
+    // Each layer that repeats a step asks for attempt 1: those made here are added. (A journal asks for the one after those it has recorded.)
     let earlier = 0;
     let value: { readonly it: T } | undefined;
     let release = noop;
@@ -125,7 +125,7 @@ export const interruptLayer: Layer = {
     (next) =>
     <T>(step: Step<T>) => {
       if (step.cut === undefined && step.optional !== true) return next(step);
-      // `signal$` emits once recorded steps have been replayed; `asked$` also cuts a wait before.
+      // While recorded steps are replayed, an interrupt waits (`signal$`); a `wait` is cut even then (`asked$`).
       const signal$ = step.kind === 'wait' ? interruption.asked$ : interruption.signal$;
       const cut$ = signal$.pipe(concatMap(() => interruption.released$(step.id)));
       return defer(() =>

@@ -26,7 +26,7 @@ export const trusted = <Own extends Layer>(layer: Own): Own => {
 
 const resumingOnes = new WeakSet<Layer>();
 
-/** Marks a layer that resumes its call. */
+/** Marks the layer of a journal that continues a call from its record. */
 export const resuming = <Own extends Layer>(layer: Own): Own => {
   resumingOnes.add(layer);
   return layer;
@@ -67,7 +67,7 @@ export const modelThrough = (context: Context, model: Model): Model => {
 
 const wraps = cell('call', (): { models?: readonly ((model: Model) => Model)[] } => ({}));
 
-/** Runs the phases of a turn through the layers, the outermost last: it has the last word. Equal ones edit in order. */
+/** Runs the phases of a turn through the layers: inner ones edit first, and of equal ones the earlier in the list. */
 export const turnThrough = (
   layers: readonly Layer[],
   phases: readonly PhaseFactory[],
