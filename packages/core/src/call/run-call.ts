@@ -55,14 +55,14 @@ const recordedCall$ = <Seen>(
 ): Observable<Seen> => {
   const { context, afterwards } = call;
   let hasBegun = false;
-  // An empty call is a fault if it never began. A sub-agent that is suspended emits no reply.
-  const emptyFault = recordFault();
   const delivered$ = (replied$: Observable<Reply>): Observable<Seen> => {
     hasBegun = true;
     return deliveredCall$(setup.options, call, replied$, view);
   };
   if (!context.layers.some(({ record }) => record))
     return delivered$(replyThroughLayers$(setup, call));
+  // An empty call is a fault if it never began. A sub-agent that is suspended emits no reply.
+  const emptyFault = recordFault();
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
     return delivered$(replyThroughLayers$(setup, call));

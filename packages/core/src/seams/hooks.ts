@@ -122,8 +122,12 @@ export const createHooks = ({
     const seq = nextSeq();
     if (first.length === 0 && !everyone.some((each) => each.hears())) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
-    const recorders = [...first];
-    const record = (): void => recorders.splice(0).forEach((it) => it.next(event, reportOf));
+    let isRecorded = false;
+    const record = (): void => {
+      if (isRecorded) return;
+      isRecorded = true;
+      for (const listener of first) listener.next(event, reportOf);
+    };
     // In its place in the queue before it is recorded: a store may interrupt the call, whose events then follow this one.
     deliver(() => {
       record();
