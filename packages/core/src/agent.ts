@@ -75,7 +75,7 @@ export const defineAgent = <
 >(
   owner: string,
   options: AnyAgentOptions<Output>,
-  answer: CallSetup['answer'] = runLoop,
+  createAnswer: CallSetup['createAnswer'] = runLoop,
 ): Agent<OutputOf<Output, Default>, Run> => {
   const use = layersIn(owner, options);
   const { name = 'agent', model: ownModel, instructions, context = [] } = options;
@@ -94,7 +94,7 @@ export const defineAgent = <
     const ownToolkit = given.tools === undefined ? toolkit : createToolkit(given.tools);
     const setup: Omit<CallSetup, 'toolkit'> = {
       agentName: name,
-      answer,
+      createAnswer,
       model,
       instructions,
       context,

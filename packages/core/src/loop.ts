@@ -14,7 +14,7 @@ import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
 import { cell } from './step.js';
 import { loopProgress } from './seams/progress.js';
 
-/** The phases of a turn, in order: an interrupt ends it before the model is asked and after the tools; messages are stored before a limit ends it. */
+/** The phases of a turn, in order: an interrupt ends it before the model is asked and after the tools; messages are stored before `limit` ends the run, as `onLimit` says. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   checkInterrupt,
   reasoning,
@@ -43,9 +43,9 @@ export const loop = (
     (run) => run,
   );
   return pipe(
-    expand((run: Run, count) => {
-      // `count` turns have run, and each must have asked the model.
-      if (run.iteration < count && !hasEnded(run)) throw stuck();
+    expand((run: Run, turnsBefore) => {
+      // Each turn must have asked the model.
+      if (run.iteration < turnsBefore && !hasEnded(run)) throw stuck();
       latest.run = run;
       return hasEnded(run) ? EMPTY : deferWork(() => runTurn(run)).pipe(inTime, onTrampoline);
     }),

@@ -79,7 +79,7 @@ export interface EndedRun extends RunState {
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
-  /** Set by a closing request: the error if its text is no valid output. The model is not asked again. */
+  /** Set by a closing request, the last one when a limit is reached: the error if its text is no valid output. */
   readonly unusable?: (partial: string) => MillraceError;
 }
 
@@ -126,7 +126,7 @@ const joined = (before: readonly Message[], added: readonly Message[]): readonly
 
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
 
-/** Adds messages, and clears feedback and corrections. Tool calls of the last one may be open until `acting`, those of others have results. */
+/** Adds messages, and clears feedback and corrections. Only the last message may have tool calls without results, until `acting`. */
 export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),

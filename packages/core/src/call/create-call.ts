@@ -9,7 +9,7 @@ import type { Input } from '../seams/input.js';
 import type { Answer, Context } from '../seams/layer.js';
 import {
   performer,
-  type PerformStep,
+  type KernelPerform,
   isInterruptible,
   performThrough,
   stepOf,
@@ -37,7 +37,7 @@ export interface CallSetup {
   readonly instructions: Instructions | undefined;
   readonly composition: Composition;
   /** The innermost answer: `runLoop`, or its replacement. */
-  readonly answer: (context: Context) => Answer;
+  readonly createAnswer: (context: Context) => Answer;
   readonly listener: Listener;
   readonly input: Input;
   readonly model: Model | undefined;
@@ -71,7 +71,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
     parentCall === undefined
       ? setup.composition
       : compose(setup.composition.use, handedDown(parentCall.layers, speaks));
-  // `use` without those that a `single` layer has replaced.
+  // `use` without those that a `single` layer of the same name has replaced.
   const ownLayers = use.filter((layer) => layers.includes(layer));
   const labels: CallLabels = { ...parentScope?.labels };
   for (const layer of ownLayers) Object.assign(labels, layer.labels);
@@ -86,6 +86,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   // A call and all calls below it are a family: it shares cells, and delivers its events one at a time.
   const familyCells = parentScope?.familyCells ?? new Map<Cell<unknown>, unknown>();
   const deliver = parentScope?.deliver ?? createTrampoline();
+  // `local(cell)`: the mutable value of a cell, made on first use, for the call or for the family.
   const local = createLocals(familyCells);
   const nextSeq = (): number => (local(numbering).last += 1);
   // A cell of the family: the outermost call sets the budget of all.
@@ -117,6 +118,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const waiters = [...waitersFor(options.parent), info];
   const scope: CallScope = { ...audience, context, labels, parentTool, familyCells, waiters };
   setScope(scope);
+  // For the journal.
   local(givenOptions).own = { ...setup.given };
   return { ...scope, values, events$, reply$: new AsyncSubject<Reply>(), afterwards };
 };
@@ -148,7 +150,7 @@ const infoOf = (
 };
 
 /** Two ways to perform the same steps: returns that of layers, an Observable, and sets that of the kernel (`perform` of steps.ts), an `Eventual`. */
-const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform => {
+const createPerform = (local: Locals, composeLayers: () => KernelPerform): Perform => {
   const ids = new Set<string>();
   // When it is performed, not when it is subscribed to: a layer may repeat a step. Waits are not recorded, so their ids may repeat.
   const refuseRepeated = ({ kind, id }: Pick<Step<unknown>, 'kind' | 'id'>): void => {
@@ -156,9 +158,10 @@ const createPerform = (local: Locals, composeLayers: () => PerformStep): Perform
     ids.add(id);
   };
   // Composed by the first step: an error of a layer must fail the call, not its creation.
-  let composed: PerformStep | undefined;
+  let composed: KernelPerform | undefined;
   // `hasLeft`: the subscriber for which this code runs has unsubscribed.
-  const through: PerformStep = (step) => (hasLeft() ? EMPTY : (composed ??= composeLayers())(step));
+  const through: KernelPerform = (step) =>
+    hasLeft() ? EMPTY : (composed ??= composeLayers())(step);
   local(performer).perform = (step) => {
     refuseRepeated(step);
     return through(step);
@@ -174,7 +177,7 @@ const performAndCount = (
   context: Context,
   model: Model | undefined,
   parentTool: ToolScope | undefined,
-): PerformStep => {
+): KernelPerform => {
   const through = performThrough(context.layers, context);
   if (!parentTool) return through;
   const spend = (spending: Spending): void => spendBelow(parentTool, spending);

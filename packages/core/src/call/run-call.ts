@@ -17,7 +17,7 @@ import {
 import { finalizeNow } from '../flow/contained.js';
 import { deferWork } from '../flow/eventual.js';
 import { instructionsOf } from './instructions.js';
-import { afterPreCall$ } from './layers/pre-call.js';
+import { ensurePreCall$ } from './layers/pre-call.js';
 import type { CallOptions } from './call-options.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
@@ -29,7 +29,7 @@ import type { Reply } from '../values/reply.js';
 import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
 import { callOf, type CallSetup, createCall, type CreatedCall } from './create-call.js';
-import { callProgress, failed$ } from '../seams/progress.js';
+import { callProgress, storeOnFailure$ } from '../seams/progress.js';
 
 /**
  * Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it.
@@ -61,16 +61,16 @@ const recordedCall$ = <Seen>(
   };
   if (!context.layers.some(({ record }) => record))
     return delivered$(replyThroughLayers$(setup, call));
-  // An empty call is a fault if it never began. A sub-agent that is suspended emits no reply.
-  const emptyFault = recordFault();
+  // Empty, though it has begun: no fault, but a sub-agent that is suspended with its parent, which emits no reply.
+  const neverSubscribed = recordFault();
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
     return delivered$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => emptyFault),
+    throwIfEmpty(() => neverSubscribed),
     catchError((cause: unknown) => {
-      if (hasBegun && cause === emptyFault) return EMPTY;
+      if (hasBegun && cause === neverSubscribed) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       // Observers of the agent also see calls that could not start.
@@ -93,7 +93,7 @@ const deliveredCall$ = <Seen>(
 ): Observable<Seen> => {
   const { info, hooks, interruption } = context;
   const parentInterruption = parentTool?.scope.context.interruption;
-  // A hold: an interrupt does not cut the tool of the parent before this call has ended.
+  // Holds the tool step of the parent: an interrupt ends calls from the inside out.
   const release = parentTool && parentInterruption?.hold(parentTool.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
@@ -123,7 +123,7 @@ const deliveredCall$ = <Seen>(
     abortWhen(options, context),
     // Emits `preCall` if nothing has yet: a layer outside of `preCallLayer` may have answered.
     concatMap((answered) =>
-      afterPreCall$(context, () => {
+      ensurePreCall$(context, () => {
         const reply = frozen(withText(answered));
         // Before the last event: an observer of it may leave, and the reply must be there.
         reply$.next(reply);
@@ -139,7 +139,7 @@ const deliveredCall$ = <Seen>(
         // The tool that makes this call throws it, too, instead of a result that would be recorded.
         if (isFatal(error) && parentTool) parentTool.below.halt ??= error;
         return concat(
-          failed$(context, error),
+          storeOnFailure$(context, error),
           defer(() => {
             fail(error);
             return EMPTY;
@@ -149,7 +149,7 @@ const deliveredCall$ = <Seen>(
     ),
   );
   return merge(view({ events$, reply$ }), ended$).pipe(
-    // Immediately: the `error` event of a call that is left is recorded before its journal is closed.
+    // A caller may leave while the call emits synchronously. `finalize` would wait until that returns, and its journal is closed by then.
     finalizeNow(() => {
       if (hooks.hasDeliveredLast()) end();
       else fail(abortedError(info));
@@ -166,7 +166,7 @@ const replyThroughLayers$ = (
 ): Observable<Reply> =>
   deferWork(() => {
     const { info, layers, local, scheduler } = context;
-    const innermost = setup.answer(context);
+    const innermost = setup.createAnswer(context);
     // The history and the input. `voices`: in a team, earlier messages of all members are its own.
     const asked = readAsked(setup.input, {
       ...info,

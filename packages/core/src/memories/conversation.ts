@@ -68,7 +68,7 @@ import {
   withResults,
 } from './suspend.js';
 import { layerPlaces } from '../seams/layer-places.js';
-import { loopProgress, callProgress, failed$ } from '../seams/progress.js';
+import { loopProgress, callProgress, storeOnFailure$ } from '../seams/progress.js';
 import { suspensionsOf } from '../phases/settle.js';
 
 /**
@@ -92,12 +92,13 @@ export const conversation: Layer = trusted({
         context.local(remembering).add(context.info.callId);
         continueBelow(context, opened, splitInput(call.input).results);
         if (context.local(failures).mode === 'keep') {
-          context.local(callProgress).failed$ = (error) => keptOnFailure$(opened, context, error);
+          context.local(callProgress).onFailure$ = (error) =>
+            keptOnFailure$(opened, context, error);
         }
         return next(opened).pipe(
           catchError((error: unknown) =>
             concat(
-              failed$(context, error),
+              storeOnFailure$(context, error),
               throwError(() => toMillraceError(error)),
             ),
           ),
@@ -161,7 +162,7 @@ const saved$ = (
 ): Observable<never> => {
   const state = local(callProgress);
   state.isRemembered = true;
-  state.failed$ = undefined;
+  state.onFailure$ = undefined;
   const { concluded: run = local(loopProgress).run } = state;
   // A layer may have created the reply.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };

@@ -7,7 +7,7 @@ import type { Context, Phase } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
 import { type ToolMessage, type ToolResultBlock, toolCallsOf } from '../values/message.js';
 import { type OpenRun, unanswered } from '../run.js';
-import { planBatch, batchesOf } from '../tools/batch.js';
+import { planToolCalls, groupsOf } from '../tools/batch.js';
 import { loopProgress } from '../seams/progress.js';
 import { settle } from './settle.js';
 import { readToolCall } from './read-tool-call.js';
@@ -23,7 +23,7 @@ export const acting = (context: Context, call: LoopCall): Phase =>
     const latest = context.local(loopProgress);
     latest.acting = { message, results: [] };
     const toolCalls = toolCallsOf(message).map((it) => readToolCall(it, run, context, call));
-    const { plans, extras, isLimited } = planBatch(
+    const { plans, extras, isLimited } = planToolCalls(
       run,
       toolCalls,
       call.toolkit.current,
@@ -34,7 +34,7 @@ export const acting = (context: Context, call: LoopCall): Phase =>
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
     // One batch after another; the tools of a batch run together.
-    const ran = allOf(batchesOf(plans), 1, (batch) =>
+    const ran = allOf(groupsOf(plans), 1, (batch) =>
       allOf(batch, parallel, (plan) => callTool(context, call, run, plan)),
     );
     // If a tool with `dedupe` is asked the same twice, the second one gets the result of the first, once that is there.

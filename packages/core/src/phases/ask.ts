@@ -12,7 +12,7 @@ import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
 import { cell, type Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
-import { ownMessage, sameMessage, messageIdAt } from './own-message.js';
+import { withOwnId, editedMessage, messageIdAt } from './own-message.js';
 
 export type ModelAnswer =
   | {
@@ -76,7 +76,8 @@ export const askModel = (
   const step = modelStep(context, call, run, events, position, request);
   const answered = perform(context, { kind: 'model', id: position, input: request, ...step });
   return andThen(answered, (given) => {
-    const response = ownMessage(given, context.info, position);
+    // A cache may have answered with the message of another call.
+    const response = withOwnId(given, context.info, position);
     toolCallsOf(response.message).forEach(({ id }) => known.add(id));
     return response;
   });
@@ -125,7 +126,8 @@ export const modelStep = (
     message: begun.message(),
     usage: addUsage(earlier, begun.usage),
   });
-  const withLayers = (): Asking => ({
+  // Made within the step: the `model` of a layer that throws fails it.
+  const askingThroughLayers = (): Asking => ({
     limits: call.limits,
     model: modelThrough(context, call.model),
   });
@@ -145,7 +147,7 @@ export const modelStep = (
         );
       const modelAnswer = (event: After): ModelAnswer => ({
         status: 'answered',
-        message: sameMessage(own.message(), event.message, known),
+        message: editedMessage(own.message(), event.message, known),
         finish: event.finish,
         usage: addUsage(earlier, own.usage),
         stop: event.type === 'postReasoning' && event.stop === true,
@@ -161,7 +163,7 @@ export const modelStep = (
           : andThen(
               streamMessage$(
                 context,
-                withLayers(),
+                askingThroughLayers(),
                 { iteration },
                 events.chunk,
                 event,

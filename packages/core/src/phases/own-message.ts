@@ -3,7 +3,7 @@ import { type AssistantMessage, frozen, toolCallsOf } from '../values/message.js
 import { MillraceError } from '../values/errors.js';
 
 /** Gives a cached message of another call an id of this call: memory would take it for a known message. */
-export const ownMessage = <Answer extends { readonly message: AssistantMessage }>(
+export const withOwnId = <Answer extends { readonly message: AssistantMessage }>(
   response: Answer,
   { callId }: CallInfo,
   position: string,
@@ -15,7 +15,7 @@ export const ownMessage = <Answer extends { readonly message: AssistantMessage }
 };
 
 /** An edited message keeps its id; the ids of its tool calls must stay unique in the conversation. */
-export const sameMessage = (
+export const editedMessage = (
   message: AssistantMessage,
   edited: AssistantMessage,
   known: ReadonlySet<string>,

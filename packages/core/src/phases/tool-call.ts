@@ -55,7 +55,7 @@ export const runTool = (
     const outcome = forPlan(given, plan);
     const { toolCall, result, ms } = outcome;
     context.local(loopProgress).acting?.results.push(result);
-    // The step reports its result, now or in the process that recorded it. If a layer, such as a cache, answered in its place, none has.
+    // If a layer, such as a cache, answered in place of the step, nothing has been reported: neither now nor before a resume.
     if (!isReported() && context.local(earlierToolCalls).wasReported?.(id) !== true) {
       context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
     }
@@ -102,7 +102,7 @@ const intentStep = (
         answer: refusal(run, plan) ?? known,
       }),
     cut: ({ message }: Cut): ToolDecision => {
-      // Observers have seen it begin, so it failed. Otherwise it never began.
+      // Observers have seen it begin, so it counts as a failure. Otherwise it is announced now, as one that did not run.
       if (isAnnounced)
         return { ...answered(latest, failedOutput(message ?? interruptedText)), failed: true };
       announce(latest);

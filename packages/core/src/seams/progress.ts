@@ -18,7 +18,7 @@ export const callProgress = cell('call', (): CallProgress => ({}));
 
 interface CallProgress {
   /** Runs if the call fails: the layer `conversation` stores what the turns have not stored yet. Never errors. */
-  failed$?: ((error: unknown) => Observable<never>) | undefined;
+  onFailure$?: ((error: unknown) => Observable<never>) | undefined;
   /** The input, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;
   /** The run that the reply was made of: that of the loop, or of an answer of a layer. */
@@ -27,11 +27,14 @@ interface CallProgress {
   isRemembered?: boolean;
 }
 
-/** Runs `failed$`, once. */
-export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): Observable<never> =>
+/** Runs `onFailure$`, once. */
+export const storeOnFailure$ = (
+  { local }: { readonly local: Locals },
+  error: unknown,
+): Observable<never> =>
   defer(() => {
     const state = local(callProgress);
-    const { failed$: then } = state;
-    state.failed$ = undefined;
+    const { onFailure$: then } = state;
+    state.onFailure$ = undefined;
     return then?.(error) ?? EMPTY;
   });

@@ -12,7 +12,7 @@ import { layerPlaces } from './layer-places.js';
  * The life of a step: `performThrough` runs it through the layers of its call. On an interrupt, `interruptLayer` cuts it, once nothing holds
  * it. A cut emits the value that the step has made, if it has, and what its `cut` returns otherwise.
  */
-export const performThrough = (layers: readonly Layer[], context: Context): PerformStep => {
+export const performThrough = (layers: readonly Layer[], context: Context): KernelPerform => {
   const wraps = layers.flatMap((layer) => {
     const { name, step } = layer;
     if (step === undefined) return [];
@@ -32,14 +32,14 @@ export const performThrough = (layers: readonly Layer[], context: Context): Perf
 };
 
 /** Performs a step through the layers of its call. Without layers of steps, it is a function call. */
-export type PerformStep = <T>(step: KernelStep<T>) => Eventual<T>;
+export type KernelPerform = <T>(step: KernelStep<T>) => Eventual<T>;
 
 /** As `context.perform`, for the kernel: a value that is there needs no Observable. */
 export const perform = <T>({ local }: Pick<Context, 'local'>, step: KernelStep<T>): Eventual<T> =>
   local(performer).perform(step);
 
 /** Performs the steps of a call. Set when it is created. */
-export const performer = cell('call', (): { perform: PerformStep } => ({
+export const performer = cell('call', (): { perform: KernelPerform } => ({
   perform: ({ work }) => work(1),
 }));
 
@@ -63,10 +63,10 @@ export const kernelStepOf = <T>({ run, ...step }: Step<T>): KernelStep<T> => ({
 const keepingValue = (
   through: Perform,
   interruption: Pick<Interruption, 'hold'> | undefined,
-): PerformStep => {
-  const performed: PerformStep = <T>({ work, cut, ...step }: KernelStep<T>) => {
+): KernelPerform => {
+  const performed: KernelPerform = <T>({ work, cut, ...step }: KernelStep<T>) => {
     // Each layer that repeats a step asks for attempt 1: those made here are added. (A journal asks for the one after those it has recorded.)
-    let earlier = 0;
+    let attemptsMade = 0;
     let value: { readonly it: T } | undefined;
     let release = noop;
     const free = (): void => {
@@ -76,8 +76,8 @@ const keepingValue = (
     const keepingWork = (attempt: number): Eventual<T> => {
       free();
       value = undefined;
-      const nth = attempt + earlier;
-      earlier += 1;
+      const nth = attempt + attemptsMade;
+      attemptsMade += 1;
       return andThen(work(nth), (it) => {
         value = { it };
         if (interruption !== undefined) release = interruption.hold(step.id);

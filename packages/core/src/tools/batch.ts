@@ -42,7 +42,7 @@ interface Before {
   readonly executed: number;
 }
 
-export const planBatch = (
+export const planToolCalls = (
   { asked: before, extras: passedOn, executed }: Before,
   toolCalls: readonly ToolCallBlock[],
   toolkit: Pick<Toolkit, 'find'>,
@@ -119,7 +119,7 @@ const parted = (
 };
 
 /** Groups tool calls that run in parallel: neighbours, unless one is exclusive. Skips those that reuse a result. */
-export const batchesOf = (plans: readonly PlannedCall[]): readonly (readonly PlannedCall[])[] => {
+export const groupsOf = (plans: readonly PlannedCall[]): readonly (readonly PlannedCall[])[] => {
   const batches: PlannedCall[][] = [];
   let together = false;
   for (const use of plans) {

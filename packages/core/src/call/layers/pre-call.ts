@@ -9,11 +9,11 @@ import { callProgress } from '../../seams/progress.js';
 export const preCallLayer: Layer = trusted({
   name: 'preCall',
   priority: layerPlaces.preCall,
-  call: (context) => (next) => (call) => afterPreCall$(context, () => next(call)),
+  call: (context) => (next) => (call) => ensurePreCall$(context, () => next(call)),
 });
 
 /** Continues after `preCall`, which is emitted once. A veto hides the input: each call begins with this event. */
-export const afterPreCall$ = <T>(
+export const ensurePreCall$ = <T>(
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   next: () => Eventual<T>,
 ): Observable<T> =>

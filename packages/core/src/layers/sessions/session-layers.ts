@@ -53,7 +53,7 @@ import {
 } from './session-queue.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
-import { afterPreCall$ } from '../../call/layers/pre-call.js';
+import { ensurePreCall$ } from '../../call/layers/pre-call.js';
 import { scopeOf } from '../../seams/call-scope.js';
 import { interruptLayer } from '../../seams/steps.js';
 import { layerPlaces } from '../../seams/layer-places.js';
@@ -282,7 +282,7 @@ const turnLayer = (
           return next(call);
         }
         record.begin(local(recorded).by && info.callId);
-        return afterPreCall$(context, () => {
+        return ensurePreCall$(context, () => {
           // A resumed call has reported the earlier changes already.
           if (arrival !== undefined)
             record.takePending().forEach((change) => hooks.report(0, change));
