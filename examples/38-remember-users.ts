@@ -22,19 +22,18 @@ extraction.events$.subscribe((event) => {
   console.log(`${event.added.length} added, ${event.updated.length} updated`);
 });
 
+// Stands for a language model: it reads the recalled memory.
 const model = scriptedModel([text('Nice!')], [text('How is it?')], ({ messages }) => [
-  // Stands for a language model: it reads the recalled memory.
   text(/^> (.*)/mu.exec(messages.map(textOf).join('\n'))?.[1] ?? 'I do not know.'),
 ]);
 const { facts: memory } = extraction;
+const ann = { metadata: { userId: 'ann' } };
 const chats = sessions(createAgent(withLongTermMemory({ model, use: [extraction] }, { memory })));
-const forAnn = { metadata: { userId: 'ann' } };
 for (const asked of ['Hi, I live in Paris.', 'I have moved to Berlin.']) {
-  await chats.open(asked).call(asked, forAnn);
-  // Extraction waits until the user is quiet. Flush it before the process ends.
-  await lastValueFrom(extraction.flush$(), { defaultValue: undefined });
+  await chats.open(asked).call(asked, ann);
+  await lastValueFrom(extraction.flush$(), { defaultValue: undefined }); // else it waits until the user is quiet
 }
-console.log((await chats.open('later').call('Where do I live?', forAnn)).text);
-const history = await lastValueFrom(extraction.history$({ userId: 'ann' }));
-console.log('Before:', history.map((fact) => fact.text).join(' '));
+console.log((await chats.open('later').call('Where do I live?', ann)).text);
+const [before] = await lastValueFrom(extraction.history$({ userId: 'ann' }));
+console.log('Before:', before?.text);
 extraction.close();

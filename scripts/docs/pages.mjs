@@ -8,7 +8,6 @@ const guide = [
     'Learn',
     [
       'guide',
-      'coming-from',
       'tools',
       'skills',
       'models',
@@ -18,6 +17,7 @@ const guide = [
       'retrieval',
       'agents',
       'planning',
+      'coming-from',
     ],
   ],
   ['Recipes', ['recipes']],
