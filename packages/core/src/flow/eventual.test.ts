@@ -59,7 +59,7 @@ describe('andThen', () => {
   it.each([
     ['its source', () => of(1, 2, 3).pipe(thenMap((value) => value))],
     ['what it waits for', () => of(0).pipe(thenMap(() => of(1, 2, 3)))],
-    ['what observed makes', () => deferWork(() => of(1, 2, 3))],
+    ['what deferWork makes', () => deferWork(() => of(1, 2, 3))],
   ])('can be left while %s emits synchronously', (_what, make) => {
     const made: number[] = [];
     make()
@@ -71,7 +71,7 @@ describe('andThen', () => {
     expect(made).toEqual([1]);
   });
 
-  it('observed is cold, and errors with what it throws', () => {
+  it('deferWork is cold, and errors with what it throws', () => {
     let count = 0;
     const source$ = deferWork(() => (count += 1));
     expect(count).toBe(0);

@@ -8,7 +8,7 @@ import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
-import { defined } from '../values/json.js';
+import { defined, fnv1a } from '../values/json.js';
 import type { BeforeModel, ChunkOf, ModifiablePayload, ReportedPayload } from '../events.js';
 import { type Finish, textOf } from '../values/message.js';
 import type { ModelContext } from '../models/model.js';
@@ -153,14 +153,9 @@ type Random = () => number;
 export const randomOf = (stepId: string): Random => {
   let state: number | undefined;
   return () => {
-    state = ((state ?? hashOf(stepId)) + 0x6d2b79f5) | 0;
+    state = ((state ?? fnv1a(stepId)) + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
 };
-
-const hashOf = (text: string): number =>
-  new TextEncoder()
-    .encode(text)
-    .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5);
