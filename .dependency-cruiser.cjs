@@ -2,11 +2,11 @@ const { anyFeature, kernel } = require('./scripts/house/kernel.cjs');
 
 /** What may import what: arrows point down to the core, and a package is entered by its front door. */
 const test = '\\.test(-d|-support)?\\.ts$';
-const testing = '^packages/core/src/testing/';
+const testing = '^packages/millrace/src/testing/';
 const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');
 const allowedInCore = [
-  '^packages/core/src/',
+  '^packages/millrace/src/',
   modules(
     'rxjs',
     'ajv',
@@ -50,42 +50,42 @@ const rules = {
         '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic|presets|restate)/',
         '^packages/server/.*[.]test(-support)?[.]ts$',
         // Tests that compare native tool calls with those in text.
-        '^packages/(core|tools)/.*[.]test[.]ts$',
+        '^packages/(millrace|tools)/.*[.]test[.]ts$',
       ],
     },
     to: {
       path: ours,
-      pathNot: modules('@millrace/core', '@millrace/fault-server', '@millrace/postgres-server'),
+      pathNot: modules('millrace', '@millrace/fault-server', '@millrace/postgres-server'),
     },
   },
   'dbos-knows-only-the-core-and-the-store': {
     from: { path: '^packages/dbos/', pathNot: test },
-    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/store') },
+    to: { path: ours, pathNot: modules('millrace', '@millrace/store') },
   },
   'presets-know-only-the-core-and-text-tools': {
     from: { path: '^packages/presets/' },
-    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/text-tools') },
+    to: { path: ours, pathNot: modules('millrace', '@millrace/text-tools') },
   },
   'restate-knows-only-the-core': {
     from: { path: '^packages/restate/', pathNot: test },
-    to: { path: ours, pathNot: modules('@millrace/core') },
+    to: { path: ours, pathNot: modules('millrace') },
   },
   'pages-know-only-the-core-and-the-server': {
     from: { path: '^packages/(chat-page|devtools)/', pathNot: test },
-    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/server') },
+    to: { path: ours, pathNot: modules('millrace', '@millrace/server') },
   },
   'vendors-know-only-the-core-and-wire': {
     from: { path: '^packages/(openai|anthropic)/' },
     to: {
       path: ours,
-      pathNot: modules('@millrace/core', '@millrace/wire', '@millrace/fault-server'),
+      pathNot: modules('millrace', '@millrace/wire', '@millrace/fault-server'),
     },
   },
   'a2a-knows-the-core-and-the-types-of-the-server': {
     from: { path: '^packages/a2a/', pathNot: test },
     to: {
       path: ours,
-      pathNot: modules('@millrace/core', '@millrace/server'),
+      pathNot: modules('millrace', '@millrace/server'),
     },
   },
   'a2a-takes-only-types-of-the-server': {
@@ -128,19 +128,12 @@ const rules = {
     to: { path: modules('@a2a-js/sdk') },
   },
 
-  'entries-for-programs-import-nothing-of-the-command': {
-    from: {
-      path: '^packages/cli/src/(?:index|file-store|anthropic|demo-model|openai|testing)\\.ts$',
-    },
-    to: { path: '.', pathNot: [ours, '^packages/cli/src/file-store\\.ts$'] },
-  },
-
   'core-imports-little': {
-    from: { path: '^packages/core/src/', pathNot: test },
+    from: { path: '^packages/millrace/src/', pathNot: test },
     to: { path: '.', pathNot: allowedInCore },
   },
   'schema-packages-give-the-core-only-types': {
-    from: { path: '^packages/core/src/', pathNot: test },
+    from: { path: '^packages/millrace/src/', pathNot: test },
     to: {
       path: modules('@standard-schema/spec', 'json-schema-to-ts'),
       dependencyTypesNot: ['type-only'],
@@ -149,13 +142,13 @@ const rules = {
   'production-does-not-import-testing': {
     from: {
       path: '^packages/[^/]+/src/',
-      pathNot: [testing, '^packages/cli/src/testing\\.ts$', test],
+      pathNot: [testing, test],
     },
     to: { path: '/testing/' },
   },
 };
 
-const core = '^packages/core/src/';
+const core = '^packages/millrace/src/';
 const pathOf = (room) => `${core}${room.replace('.', '\\.')}(?:/|$)`;
 
 /** The rooms of core, and the files between them. Each imports only from those before it. */

@@ -124,7 +124,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['scripts/**/*.mjs', 'docs/site/**/*.mjs'],
+    files: ['scripts/**/*.mjs', 'docs/site/**/*.mjs', 'packages/*/bin.mjs'],
     languageOptions: {
       globals: {
         AbortSignal: 'readonly',
@@ -153,7 +153,7 @@ export default tseslint.config(
   },
   {
     // Functions of the kernel that return a value if it is there.
-    files: ['packages/core/src/**/*.ts'],
+    files: ['packages/millrace/src/**/*.ts'],
     ignores: tests,
     rules: {
       'rxjs-x/finnish': finnish('work', 'cut', 'decideOn', 'emit', 'intercept', 'whenWritten'),

@@ -31,16 +31,16 @@ const config = async (): Promise<Config> => {
       }),
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
       '^create-millrace$': '<rootDir>/packages/create-millrace/src/index.ts',
-      '^millrace$': '<rootDir>/packages/cli/src/index.ts',
-      '^millrace/([^/.]+)$': '<rootDir>/packages/cli/src/$1.ts',
+      '^millrace$': '<rootDir>/packages/millrace/src/index.ts',
+      '^millrace/([^/.]+)$': [
+        '<rootDir>/packages/millrace/src/$1/index.ts',
+        '<rootDir>/packages/millrace/src/layers/$1/index.ts',
+      ],
       '^@millrace/([^/]+)$': [
         '<rootDir>/packages/$1/src/index.ts',
         '<rootDir>/conformance/$1/src/index.ts',
       ],
-      '^@millrace/([^/]+)/([^/.]+)$': [
-        '<rootDir>/packages/$1/src/$2/index.ts',
-        '<rootDir>/packages/$1/src/layers/$2/index.ts',
-      ],
+      '^@millrace/([^/]+)/([^/.]+)$': '<rootDir>/packages/$1/src/$2/index.ts',
       '^(\\.{1,2}/.*)\\.js$': '$1',
     },
     // A test that hangs fails; a busy machine does not fail a test.

@@ -1,5 +1,5 @@
 // The smallest agent: a model and a question.
-import { createAgent, textOf } from '@millrace/core';
+import { createAgent, textOf } from 'millrace';
 import { demoModel } from '@millrace/demo-model';
 
 const agent = createAgent({ name: 'hello', model: demoModel() });

@@ -1,6 +1,6 @@
 // Tools are functions with a schema; what the schema says types the arguments.
-import { createAgent, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { demoModel } from '@millrace/demo-model';
 import { z } from 'zod';
 

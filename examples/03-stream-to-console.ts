@@ -1,6 +1,6 @@
 // One stream has everything that happens. A `for await` pulls: while its body is busy, the model waits.
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { demoModel } from '@millrace/demo-model';
 import { concatMap, from, of } from 'rxjs';
 

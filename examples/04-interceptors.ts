@@ -1,6 +1,6 @@
 // Interceptors are operators on one event: they edit, delay or veto it.
-import { createAgent, on, only, textBlock, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, on, only, textBlock, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { demoModel } from '@millrace/demo-model';
 import { delay, filter, map } from 'rxjs';
 

@@ -1,6 +1,6 @@
 // An interrupt is polite: the call completes with a reply, and the session can go on. Unsubscribing is not.
-import { createAgent, only, textOf, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent, only, textOf, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { demoModel } from '@millrace/demo-model';
 import { NEVER, take } from 'rxjs';
 

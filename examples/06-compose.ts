@@ -1,6 +1,6 @@
 // Agents are operators on messages, and the rest is RxJS.
-import { createAgent, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { demoModel } from '@millrace/demo-model';
 import { from, map, mergeMap, toArray } from 'rxjs';
 

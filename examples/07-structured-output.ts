@@ -1,6 +1,6 @@
 // A schema types the reply, and the model is held to it; the object shows itself while it is written.
-import { createAgent, type ModelChunk, only, output, partialOutput$ } from '@millrace/core';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk, only, output, partialOutput$ } from 'millrace';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import { concatMap, delay, from, of } from 'rxjs';
 import { z } from 'zod';
 

@@ -1,14 +1,6 @@
 // A model that is down, one that stalls, one that answers: what happens is events, and the answer is one.
-import {
-  createAgent,
-  fallback,
-  MillraceError,
-  only,
-  retry,
-  textOf,
-  timeouts,
-} from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, fallback, MillraceError, only, retry, textOf, timeouts } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { NEVER, throwError } from 'rxjs';
 
 // They stand for models of vendors, which bring a policy and time-outs of their own.

@@ -1,10 +1,14 @@
 // One agent, two protocols: a call goes no faster than its socket takes it, and ends when its client leaves.
 import { serve } from '@hono/node-server';
-import { createAgent, type Demand } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent, type Demand } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { demoModel } from '@millrace/demo-model';
-import { agUiResponse, inputOfAgUi } from '@millrace/server';
-import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
+import {
+  agUiResponse,
+  inputOfAgUi,
+  inputOfUiMessages,
+  uiMessageStreamResponse,
+} from '@millrace/server';
 import { Hono } from 'hono';
 
 const chats = sessions(createAgent({ model: demoModel() }));

@@ -1,7 +1,7 @@
 // A busy session: calls wait in its queue, and what is said to the running one is in its next turn.
-import { createAgent, textOf, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, textOf, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { timer } from 'rxjs';
 
 const search = tool({ name: 'search', description: 'Searches.', run: () => timer(20) });

@@ -1,7 +1,7 @@
 // One tool, its parameters said in five ways: each types the arguments of `run`, and is held to.
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { type } from 'arktype';
 import { Type } from 'typebox';

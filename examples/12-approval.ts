@@ -1,7 +1,7 @@
 // People decide: whether a tool runs and with what input, or in their own time, while nothing runs.
-import { createAgent, requireApproval, suspend, textOf, tool, toolResults } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, suspend, textOf, tool, toolResults } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { map, timer } from 'rxjs';
 import { z } from 'zod';
 

@@ -1,6 +1,6 @@
 // A model that has no tools of its own: it writes what it wants to do, and that is read while it streams.
 import { serve } from '@hono/node-server';
-import { createAgent, only, tool } from '@millrace/core';
+import { createAgent, only, tool } from 'millrace';
 import { finalMarkers } from '@millrace/text-tools';
 import { llamaCpp } from '@millrace/openai';
 import { action } from '@millrace/presets';
@@ -28,7 +28,7 @@ const weather = tool({
 });
 
 const ask = (port: number): void => {
-  const model = llamaCpp('small', { baseUrl: `http://127.0.0.1:${port}/v1` });
+  const model = llamaCpp('small', { baseURL: `http://127.0.0.1:${port}/v1` });
   const agent = createAgent(action({ model, tools: [weather] }));
   agent.events$.pipe(only('repaired')).subscribe(({ after }) => console.log('\nread as', after));
   const text$ = agent.stream$('Coat or no coat in Oslo?').pipe(finalMarkers());

@@ -1,7 +1,7 @@
 // An agent for one job, by composition: tools for a database, instructions, and a form for models without tools of their own.
 import { PGlite } from '@electric-sql/pglite';
-import { type Agent, createAgent, type Model, textOf } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { type Agent, createAgent, type Model, textOf } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { action } from '@millrace/presets';
 import { sqlTools } from '@millrace/tools/sql';
 

@@ -1,8 +1,8 @@
 // Fit for users: guards, limits, a context that fits, and two agents that share what a provider allows.
-import { createAgent, isMillraceError, textOf } from '@millrace/core';
-import { denyList, maxInputLength, ratePerUser } from '@millrace/core/guards';
-import { scriptedModel, text } from '@millrace/core/testing';
-import { limitConcurrency, sharedBudget } from '@millrace/core/traffic';
+import { createAgent, isMillraceError, textOf } from 'millrace';
+import { denyList, maxInputLength, ratePerUser } from 'millrace/guards';
+import { scriptedModel, text } from 'millrace/testing';
+import { limitConcurrency, sharedBudget } from 'millrace/traffic';
 import { guarded } from '@millrace/presets';
 
 const guards = [

@@ -1,7 +1,7 @@
 // Passages of documents for the model to cite, and the citations of its answer.
-import { createAgent, textOf } from '@millrace/core';
-import { citationsIn, retrieve } from '@millrace/core/retrieval';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, textOf } from 'millrace';
+import { citationsIn, retrieve } from 'millrace/retrieval';
+import { scriptedModel, text } from 'millrace/testing';
 import { documentRetriever, markdownFiles } from '@millrace/tools';
 
 const documents = new URL('../../docs/', import.meta.url);

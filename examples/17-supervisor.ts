@@ -1,7 +1,7 @@
 // One agent leads others: each is a tool of its own, several are asked at once, and the reply counts what they cost.
-import { createAgent, only, textOf, tool } from '@millrace/core';
-import { supervisor } from '@millrace/core/teams';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, only, textOf, tool } from 'millrace';
+import { supervisor } from 'millrace/teams';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 
 // The models say what is written here, so that this runs offline: put your own model in their places.
 const tokens = { inputTokens: 20, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };

@@ -1,8 +1,8 @@
 // A conversation moves between agents; in a session, the next message goes to who had it last.
-import { createAgent, text as textIn } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { handoff } from '@millrace/core/teams';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, text as textIn } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { handoff } from 'millrace/teams';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { toArray } from 'rxjs';
 
 // The models say what is written here, so that this runs offline: put your own model in their places.

@@ -1,7 +1,7 @@
 // Two agents debate, each hears the other, and a judge decides: as one agent.
-import { createAgent, only, output, textOf } from '@millrace/core';
-import { asAgent, debate } from '@millrace/core/teams';
-import * as script from '@millrace/core/testing';
+import { createAgent, only, output, textOf } from 'millrace';
+import { asAgent, debate } from 'millrace/teams';
+import * as script from 'millrace/testing';
 import { z } from 'zod';
 
 // What the models will say, so that this runs offline: put your own model in their places.

@@ -1,7 +1,7 @@
 // An agent from a JSON document: checked as a whole, drawn, and called like any other.
 import { readFileSync } from 'node:fs';
-import { textOf, tool } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { textOf, tool } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { flowAgent, problemsIn, toMermaid } from '@millrace/flow';
 import { z } from 'zod';
 

@@ -1,7 +1,7 @@
 // An agent that looks at its task, reflects on what tools give, keeps a plan, and says when it is done.
-import { createAgent, only, textOf, tool } from '@millrace/core';
-import { isPlan, planText } from '@millrace/core/planning';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, only, textOf, tool } from 'millrace';
+import { isPlan, planText } from 'millrace/planning';
+import { scriptedModel, text } from 'millrace/testing';
 import { planner } from '@millrace/presets';
 import { z } from 'zod';
 

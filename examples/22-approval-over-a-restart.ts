@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Approver, createAgent, only, requireApproval, tool } from '@millrace/core';
-import { type Journal, journal } from '@millrace/core/journal';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type Approver, createAgent, only, requireApproval, tool } from 'millrace';
+import { type Journal, journal } from 'millrace/journal';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { openFiles } from '@millrace/store';
 
 const durableIn = (directory: string) => journal(openFiles(directory, { leaseMs: 2_000 }).calls);

@@ -1,5 +1,5 @@
 // Time travel: forks a call at one of its steps, with another tool result, and continues from there.
-import { createAgent, textOf, tool } from '@millrace/core';
+import { createAgent, textOf, tool } from 'millrace';
 import {
   createCallStore,
   fork$,
@@ -7,8 +7,8 @@ import {
   otherResult,
   steps$,
   journal,
-} from '@millrace/core/journal';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace/journal';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, mergeMap, tap } from 'rxjs';
 
 const forecast = tool({ name: 'forecast', description: 'The weather.', run: () => 'Rain.' });

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent, text, textOf } from '@millrace/core';
-import { calls$, replay$, journal } from '@millrace/core/journal';
-import { keepSessions, sessions } from '@millrace/core/sessions';
-import { scriptedModel, text as says } from '@millrace/core/testing';
+import { createAgent, text, textOf } from 'millrace';
+import { calls$, replay$, journal } from 'millrace/journal';
+import { keepSessions, sessions } from 'millrace/sessions';
+import { scriptedModel, text as says } from 'millrace/testing';
 import { openSqlite } from '@millrace/store/sqlite';
 import { filter, lastValueFrom, toArray } from 'rxjs';
 

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { fileTools } from '@millrace/tools/files';
 import { fetchPage } from '@millrace/tools/web';
 

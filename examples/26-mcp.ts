@@ -1,7 +1,7 @@
 // Tools of MCP servers: connected once, for as long as there is a subscriber. A server that cannot be started costs its own tools only.
 import { createRequire } from 'node:module';
-import { createAgent, isEvent, requireApproval, textOf } from '@millrace/core';
-import { scriptedModel, text as says, toolCall } from '@millrace/core/testing';
+import { createAgent, isEvent, requireApproval, textOf } from 'millrace';
+import { scriptedModel, text as says, toolCall } from 'millrace/testing';
 import { mcp } from '@millrace/mcp';
 
 const { resolve } = createRequire(import.meta.url);

@@ -1,8 +1,8 @@
 // An agent that searches the web, reads a page and cites it: with keys, by Tavily and OpenAI; without, offline by a script.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createAgent, textOf } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, textOf } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openai } from '@millrace/openai';
 import { fetchPage } from '@millrace/tools/web';
 import { webSearch } from '@millrace/tools-extra';
@@ -23,7 +23,7 @@ const script = scriptedModel(
   [text(`12 turns a minute (${origin}/mills), some say 15 (https://nowhere.example).`)],
 );
 const isOnline = ['TAVILY_API_KEY', 'OPENAI_API_KEY'].every((name) => name in process.env);
-const local = { apiKey: 'none', baseUrl: origin };
+const local = { apiKey: 'none', baseURL: origin };
 const search = webSearch({ provider: 'tavily', ...(isOnline ? {} : local) });
 const read = fetchPage(isOnline ? {} : { allowPrivate: ['127.0.0.1'], ports: [port] });
 const model = isOnline ? openai('gpt-5-mini') : script;

@@ -1,7 +1,7 @@
 // Tools as an MCP server over HTTP. The client here is an agent; it could be any other program. Secrets in errors do not reach it.
-import { createAgent, isEvent, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text as says, toolCall } from '@millrace/core/testing';
+import { createAgent, isEvent, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text as says, toolCall } from 'millrace/testing';
 import { mcp } from '@millrace/mcp';
 import { serveMcp } from '@millrace/mcp/server';
 import { firstValueFrom, ReplaySubject } from 'rxjs';

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { serve, type Served } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';
 import { concat, firstValueFrom, lastValueFrom, NEVER, of, ReplaySubject } from 'rxjs';

@@ -1,8 +1,8 @@
 // Two agents over A2A: a server with an agent of its own, and an agent that has it as a tool. The remote agent asks a question.
 import { a2aTool } from '@millrace/a2a';
 import { a2a } from '@millrace/a2a/server';
-import { createAgent, isEvent, suspend, textOf, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, isEvent, suspend, textOf, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { serve } from '@millrace/server/node';
 import { firstValueFrom, ReplaySubject } from 'rxjs';
 

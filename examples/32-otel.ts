@@ -1,7 +1,7 @@
 // The trace of a call: a request that is retried, and a tool of a sub-agent that fails. A program exports it by OTLP: see packages/otel.
-import { createAgent, MillraceError, retry, tool } from '@millrace/core';
-import { agentTool } from '@millrace/core/teams';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError, retry, tool } from 'millrace';
+import { agentTool } from 'millrace/teams';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { otel } from '@millrace/otel';
 import * as sdk from '@opentelemetry/sdk-trace-base';
 import { throwError } from 'rxjs';

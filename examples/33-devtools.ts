@@ -1,7 +1,7 @@
 // Devtools: open the printed address, then ask. The page shows the call while it runs, and can hold, fork and replay it.
 import { createInterface } from 'node:readline';
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { demoModel } from '@millrace/demo-model';
 import { devtools } from '@millrace/devtools';
 

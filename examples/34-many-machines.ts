@@ -1,8 +1,8 @@
 // Two workers share the calls of an agent. The one with the call is killed, and the other continues it. Needs PostgreSQL on this machine.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createAgent, type Model, only, textOf, tool } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type Model, only, textOf, tool } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import { openDbos } from '@millrace/dbos';
 import { startPostgres } from '@millrace/postgres-server';
 import { delay, firstValueFrom, lastValueFrom, of } from 'rxjs';

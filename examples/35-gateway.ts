@@ -1,6 +1,6 @@
 // What an AI gateway does, in your process: a cache, a router, and a breaker around a provider that is down.
-import { createAgent, fallback, MillraceError, only, textOf } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, fallback, MillraceError, only, textOf } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { byLength, cacheResponses, circuitBreaker, routeModels } from '@millrace/gateway';
 import { throwError } from 'rxjs';
 

@@ -1,6 +1,6 @@
 // Live inputs: a feature flag changes the prompt and the tools of an agent while a call runs.
-import { createAgent, type Tool, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type Tool, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { liveInstructions, liveTools } from '@millrace/gateway';
 import { BehaviorSubject } from 'rxjs';
 

@@ -1,7 +1,7 @@
 // A slow model is hedged with a second one, and a search starts while the message that calls it still streams.
-import { createAgent, type ModelChunk, only, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type ModelChunk, only, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import { hedge, speculate } from '@millrace/gateway';
 import { concatMap, delay, from, map, NEVER, of, timer } from 'rxjs';
 

@@ -1,12 +1,12 @@
 // Long-term memory from conversations: a second model extracts facts in the background, and a new fact replaces the old one.
-import { createAgent, textOf } from '@millrace/core';
+import { createAgent, textOf } from 'millrace';
 import {
   inProcessLongTermMemory,
   withLongTermMemory,
   extractMemories,
-} from '@millrace/core/long-term-memory';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text } from '@millrace/core/testing';
+} from 'millrace/long-term-memory';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text } from 'millrace/testing';
 import { lastValueFrom } from 'rxjs';
 
 // Stands for a small language model. Each operation quotes the words of the user that it is based on.

@@ -1,7 +1,7 @@
 // A flow that writes until a check passes, asks a person, sends a request, and handles its error: a JSON document.
 import { readFileSync } from 'node:fs';
-import { textOf } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { textOf } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { flowAgent, livePicture } from '@millrace/flow';
 import { lastValueFrom } from 'rxjs';
 

@@ -1,6 +1,6 @@
 // Models whose server leaves thoughts and tool calls in the text: each family marks them in its own way.
-import { createAgent, only, textOf, tool } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, only, textOf, tool } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { parseToolCalls } from '@millrace/text-tools';
 import { z } from 'zod';
 

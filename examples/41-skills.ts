@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent, only, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, only, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { skills } from '@millrace/skills';
 import { skillsFolder } from '@millrace/skills/folder';
 

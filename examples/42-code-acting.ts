@@ -1,6 +1,6 @@
 // Code acting: the model writes code that calls the tools, and only what it returns goes back to the model.
-import { createAgent, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { codeActing } from '@millrace/tools/code-acting';
 import { z } from 'zod';
 

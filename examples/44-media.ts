@@ -1,7 +1,7 @@
 // A model that draws, and tools that speak and listen. The server stands for an OpenAI-compatible endpoint.
 import { serve } from '@hono/node-server';
-import { type AudioBlock, createAgent, isEvent, type ToolContext } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AudioBlock, createAgent, isEvent, type ToolContext } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openrouter, profiles } from '@millrace/openai';
 import { anyMedia, textToSpeech, transcription } from '@millrace/openai/media';
 import { Hono } from 'hono';
@@ -19,7 +19,7 @@ const recorded = ({ messages }: ToolContext): readonly AudioBlock[] =>
     .flatMap(({ content }) => content.filter((block) => block.type === 'audio'));
 
 const main = async (port: number): Promise<void> => {
-  const at = { apiKey: 'sk-test', baseUrl: `http://127.0.0.1:${port}/v1` };
+  const at = { apiKey: 'sk-test', baseURL: `http://127.0.0.1:${port}/v1` };
   const painter = openrouter('google/gemini-2.5-flash-image', { ...at, media: anyMedia });
   console.log((await createAgent({ model: painter }).call('Draw a mill.')).content);
 

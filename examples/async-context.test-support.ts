@@ -15,9 +15,9 @@ import {
   tool,
   type ToolContext,
   watch,
-} from '@millrace/core';
-import { insertBefore, phase, reasoning } from '@millrace/core/phases';
-import { finish, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { insertBefore, phase, reasoning } from 'millrace/phases';
+import { finish, text, toolCall } from 'millrace/testing';
 import { otel } from '@millrace/otel';
 import { concat, defer, delay, mergeMap, Observable, of, Subject, take, tap } from 'rxjs';
 

@@ -11,15 +11,10 @@ import {
   requireApproval,
   type Tool,
   tool,
-} from '@millrace/core';
-import {
-  type CallStoreDriver,
-  createCallStore,
-  inProcessCalls,
-  journal,
-} from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { speculate } from '@millrace/gateway';
 import { codeActing } from '@millrace/tools/code-acting';
 import {

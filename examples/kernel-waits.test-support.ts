@@ -20,16 +20,16 @@ import {
   sequential,
   tool,
   transformChunks,
-} from '@millrace/core';
-import { guardInput } from '@millrace/core/guards';
-import { createCallStore, draining, journal } from '@millrace/core/journal';
-import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
-import { insertBefore, reasoning } from '@millrace/core/phases';
-import { retrieve } from '@millrace/core/retrieval';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool, asAgent } from '@millrace/core/teams';
-import { lentContext, text } from '@millrace/core/testing';
-import { createSemaphore, limitCalls, limitConcurrency, limitRate } from '@millrace/core/traffic';
+} from 'millrace';
+import { guardInput } from 'millrace/guards';
+import { createCallStore, draining, journal } from 'millrace/journal';
+import { inProcessLongTermMemory, withLongTermMemory } from 'millrace/long-term-memory';
+import { insertBefore, reasoning } from 'millrace/phases';
+import { retrieve } from 'millrace/retrieval';
+import { sessions } from 'millrace/sessions';
+import { agentTool, asAgent } from 'millrace/teams';
+import { lentContext, text } from 'millrace/testing';
+import { createSemaphore, limitCalls, limitConcurrency, limitRate } from 'millrace/traffic';
 import {
   concat,
   concatMap,

@@ -9,9 +9,9 @@ import {
   type Model,
   type ModelChunk,
   tool,
-} from '@millrace/core';
-import { inProcessLongTermMemory, extractMemories } from '@millrace/core/long-term-memory';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+} from 'millrace';
+import { inProcessLongTermMemory, extractMemories } from 'millrace/long-term-memory';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import { flowAgent } from '@millrace/flow';
 import {
   cacheResponses,

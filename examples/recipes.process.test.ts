@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, isMillraceError, MillraceError, sessions, text, textSoFar } from 'millrace';
+import { createAgent, isMillraceError, MillraceError, text, textSoFar } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { type MarbleHelpers, marbles, scriptedModel, text as says } from 'millrace/testing';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-import { approval } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
+import { approval } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
 import { approvalQueue, type PendingApproval } from '@millrace/server/approvals';
 import { chatServer, type ChatServer } from '@millrace/server/chat';
 import { mergeMap, type Observable, of } from 'rxjs';

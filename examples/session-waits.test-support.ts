@@ -1,6 +1,6 @@
-import { type CallOptions, inProcessMemory, type Layer, restoreAsyncContext } from '@millrace/core';
-import { summarisingMemory } from '@millrace/core/memories';
-import { inProcessSessions, keepSessions, sessions } from '@millrace/core/sessions';
+import { type CallOptions, inProcessMemory, type Layer, restoreAsyncContext } from 'millrace';
+import { summarisingMemory } from 'millrace/memories';
+import { inProcessSessions, keepSessions, sessions } from 'millrace/sessions';
 import { concat, concatMap, delay, endWith, ignoreElements, type Observable, tap } from 'rxjs';
 import { agentOf, gated, gating, user, type Wait } from './async-context.test-support.js';
 import { ended, slow } from './waits.test-support.js';

@@ -1,6 +1,6 @@
-import { type Agent, createAgent, type Input, type Model, tool, transient } from '@millrace/core';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { guardAnswer, guardResults } from '@millrace/core/guards';
+import { type Agent, createAgent, type Input, type Model, tool, transient } from 'millrace';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
+import { guardAnswer, guardResults } from 'millrace/guards';
 import {
   calls$,
   createCallStore,
@@ -8,9 +8,9 @@ import {
   inProcessCalls,
   journal,
   type RecordSeal,
-} from '@millrace/core/journal';
-import { asAgent, createStep, hub, supervisor } from '@millrace/core/teams';
-import { limitConcurrency } from '@millrace/core/traffic';
+} from 'millrace/journal';
+import { asAgent, createStep, hub, supervisor } from 'millrace/teams';
+import { limitConcurrency } from 'millrace/traffic';
 import { codeActing } from '@millrace/tools/code-acting';
 import {
   concat,

@@ -1,5 +1,5 @@
-import type { Layer, Model } from '@millrace/core';
-import { type CallStoreDriver, inProcessCalls } from '@millrace/core/journal';
+import type { Layer, Model } from 'millrace';
+import { type CallStoreDriver, inProcessCalls } from 'millrace/journal';
 import {
   concat,
   firstValueFrom,

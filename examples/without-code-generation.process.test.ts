@@ -28,7 +28,7 @@ const printed = async (source: string): Promise<readonly [string, string]> => {
 
 /** Calls the tool of the README, as a model does that gives these arguments. */
 const callWith = (input: unknown): string => `${weather}
-  import { scriptedModel, text as said, toolCall } from '@millrace/core/testing';
+  import { scriptedModel, text as said, toolCall } from 'millrace/testing';
   const model = scriptedModel([toolCall('weather', ${JSON.stringify(input)})], [said('Done.')]);
   const { toolCalls } = await createAgent({ model, tools: [weather] }).call('?');
   console.log(toolCalls[0]?.isError, toolCalls[0]?.output);`;
@@ -54,8 +54,8 @@ describe('X20: if no code is compiled', () => {
 
   it('an agent whose tools have no JSON Schema loads nothing that checks one', async () => {
     const [loaded] = await printed(`
-      import { createAgent, tool, toolGroup } from '@millrace/core';
-      import { scriptedModel } from '@millrace/core/testing';
+      import { createAgent, tool, toolGroup } from 'millrace';
+      import { scriptedModel } from 'millrace/testing';
       import { createRequire } from 'node:module';
       const named = (name) => tool({ name, description: 'x', run: () => 1 });
       const group = toolGroup({ name: 'group', description: 'x', tools: [named('b')] });
@@ -67,9 +67,9 @@ describe('X20: if no code is compiled', () => {
 
   it('X13: a schema that cannot be used is reported when its tool is called', async () => {
     const [everywhere, here] = await printed(`
-      import { createAgent, tool } from '@millrace/core';
-      import { jsonSchema } from '@millrace/core/schema';
-      import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+      import { createAgent, tool } from 'millrace';
+      import { jsonSchema } from 'millrace/schema';
+      import { scriptedModel, text, toolCall } from 'millrace/testing';
       const input = { type: 'object', properties: { a: { type: 5 } } };
       const make = () =>
         tool({ name: 'broken', description: 'x', input: jsonSchema(input), run: () => 1 });

@@ -7,12 +7,16 @@ import { isDeepStrictEqual } from 'node:util';
 
 const packages = join(import.meta.dirname, '../packages');
 const built = (path) => new URL(`../packages/${path}.test-support.js`, import.meta.url);
-const { sampleJournals, sampleText } = await import(built('core/dist/journal/sample-journals'));
-const { sampleStates } = await import(built('core/dist/layers/sessions/sample-sessions'));
+const { sampleJournals, sampleText } = await import(built('millrace/dist/journal/sample-journals'));
+const { sampleStates } = await import(built('millrace/dist/layers/sessions/sample-sessions'));
 const { formOfFiles, writeSampleFiles } = await import(built('store/dist/files/sample-files'));
 
-await writeSamples('core/corpus/journals', sampleJournals, sampleText);
-await writeSamples('core/corpus/states', sampleStates, (it) => `${JSON.stringify(it, null, 2)}\n`);
+await writeSamples('millrace/corpus/journals', sampleJournals, sampleText);
+await writeSamples(
+  'millrace/corpus/states',
+  sampleStates,
+  (it) => `${JSON.stringify(it, null, 2)}\n`,
+);
 await writeFiles(join(packages, 'store/corpus/files'));
 
 async function writeSamples(folder, samples, textOf) {

@@ -13,7 +13,7 @@ and the rooms of core into ARCHITECTURE.md, from their imports.
 
   --check   writes nothing, and fails where a picture is not as it would be drawn`;
 
-const source = join(root, 'packages/core/dist/operators/diagrams.test-support.js');
+const source = join(root, 'packages/millrace/dist/operators/diagrams.test-support.js');
 const target = join(root, 'docs/diagrams');
 
 const frame = 26;

@@ -11,7 +11,7 @@ import { readJson, root } from './workspaces.mjs';
 const help = `npm run fuzz -- [pattern …] [--minutes <minutes>]
 
 npm run fuzz                                    runs every property with random seeds, for 10 minutes
-npm run fuzz -- core/src/journal --minutes 2    runs those of the files whose path contains this
+npm run fuzz -- millrace/src/journal --minutes 2    runs those of the files whose path contains this
 npm run fuzz -- <file> --repeat <seed>/<path>   runs the properties of this file with what a failure has printed
                                                 (-t <title> selects one test)
 

@@ -64,11 +64,11 @@ const aims = {
   'kernel: imports of features': 0,
   'createAgent and tool: bytes gzipped, without rxjs and ajv': 30_000,
   'createAgent and tool: files': undefined,
-  'core, layers and journal: source files': undefined,
-  'core, layers and journal: source lines': undefined,
-  'core: loose files': 7,
-  'core: folders': undefined,
-  'core: rooms in import cycles': 0,
+  'millrace: source files': undefined,
+  'millrace: source lines': undefined,
+  'millrace: loose files': 7,
+  'millrace: folders': undefined,
+  'millrace: rooms in import cycles': 0,
   'files that run for a question': undefined,
   'files that run for one tool call': undefined,
   'subscriptions: question': 22,
@@ -86,7 +86,7 @@ const aims = {
   'relapse words: titles of tests': 0,
 };
 
-const core = 'packages/core';
+const core = 'packages/millrace';
 const source = `${core}/src`;
 const ceilingsFile = join(root, 'scripts/house/ceilings.json');
 const isTest = (file) => /\.test(-d|-support)?\.ts$/.test(file);
@@ -293,9 +293,7 @@ async function filesThatRun(call) {
 // ---------------------------------------------------------------- the house
 
 async function measure() {
-  const packages = readdirSync(join(root, 'packages'))
-    .filter((name) => ['core', 'layers', 'journal'].includes(name))
-    .map((name) => ({ folder: `packages/${name}`, modules: parsed(`packages/${name}`) }));
+  const packages = [{ folder: core, modules: parsed(core) }];
   const sources = packages.flatMap(({ modules }) => [...modules.values()]);
   const { modules } = packages.find(({ folder }) => folder === core);
   const names = packages.map((each) => [
@@ -327,11 +325,11 @@ async function measure() {
     'kernel: imports of features': sum(Object.values(imports)),
     'createAgent and tool: bytes gzipped, without rxjs and ajv': agent.gzip,
     'createAgent and tool: files': agent.kept.length,
-    'core, layers and journal: source files': sources.length,
-    'core, layers and journal: source lines': sum(sources.map(({ fileName }) => linesOf(fileName))),
-    'core: loose files': top.filter((each) => each.isFile() && !isTest(each.name)).length,
-    'core: folders': top.filter((each) => each.isDirectory()).length,
-    'core: rooms in import cycles': roomsInCycles(),
+    'millrace: source files': sources.length,
+    'millrace: source lines': sum(sources.map(({ fileName }) => linesOf(fileName))),
+    'millrace: loose files': top.filter((each) => each.isFile() && !isTest(each.name)).length,
+    'millrace: folders': top.filter((each) => each.isDirectory()).length,
+    'millrace: rooms in import cycles': roomsInCycles(),
     'options of an agent': membersOf('AgentOptions', sources),
     'options of a call': membersOf('CallOptions', sources),
     'public names': sum(names.map(([, { size }]) => size)),
@@ -367,7 +365,7 @@ function rowsOf(numbers, ceilings) {
 
 /** Counts that the design fixes have no air. */
 const isExact = (what) =>
-  /^(core: |subscriptions: |options of |contexts: |call: |keys of )|features| without a user|two meanings|relapse/.test(
+  /^(millrace: |subscriptions: |options of |contexts: |call: |keys of )|features| without a user|two meanings|relapse/.test(
     what,
   );
 

@@ -46,7 +46,7 @@ it('creates a project that installs, starts, and passes its test and the compile
 it.each(['openai', 'anthropic', 'ollama'])(
   'has a program for %s that compiles',
   (provider) => {
-    const args = ['my-agent', '--provider', provider, '--force', '--no-install'];
+    const args = ['my-agent', '--provider', provider, '--force'];
     expect(init(...args, '--packages', 'packages').status).toBe(0);
     expect(npm('run', 'check', '--silent')).toEqual({ status: 0, output: '' });
     if (provider === 'ollama') return;

@@ -9,8 +9,8 @@ import { setUp } from './set-up.mjs';
 import { run } from './run.mjs';
 
 await setUp();
-const { createAgent } = await import('@millrace/core');
-const { scriptedModel, text, toolCall } = await import('@millrace/core/testing');
+const { createAgent } = await import('millrace');
+const { scriptedModel, text, toolCall } = await import('millrace/testing');
 const { mcp } = await import('@millrace/mcp');
 
 const directory = join(import.meta.dirname, '../temp/mcp-servers');

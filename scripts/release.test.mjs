@@ -20,7 +20,7 @@ it.each([
 });
 
 it('reads the changes of a changeset, and not its text', () => {
-  const text = "---\n'@millrace/core': minor\nmillrace: patch\n---\n\nA major: change.\n";
+  const text = "---\n'millrace': minor\nmillrace: patch\n---\n\nA major: change.\n";
   expect(changesIn(text)).toEqual(['minor', 'patch']);
 });
 

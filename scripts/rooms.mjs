@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { root } from './workspaces.mjs';
 
-const source = 'packages/core/src';
+const source = 'packages/millrace/src';
 const isTest = /\.test(-d|-support|-data)?\.ts$/;
 
 /** The rooms, and the files between them, each with those that it imports, types included. */

@@ -38,7 +38,7 @@ const ours = ({ files }) =>
 
 it('needs two processes and few files when everything is built', () => {
   const { stdout, processes } = start('--help');
-  expect(stdout).toContain('Usage: millrace');
+  expect(stdout).toContain('Usage: npx @millrace/cli');
   expect(names(processes)).toEqual(['bin.js', 'start.mjs']);
   const [command, starter] = processes;
   // The command, its parser and the gate.

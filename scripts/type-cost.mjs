@@ -73,12 +73,12 @@ export const tool${n} = tool({
 
 const toolsFileOf = (size) => {
   const tools = Array.from({ length: size }, (_, n) => (n % 2 === 0 ? zodTool : jsonTool)(n));
-  return `import { tool } from '@millrace/core';\nimport { jsonSchema } from '@millrace/core/schema';\nimport { z } from 'zod';\n${tools.join('\n')}\n`;
+  return `import { tool } from 'millrace';\nimport { jsonSchema } from 'millrace/schema';\nimport { z } from 'zod';\n${tools.join('\n')}\n`;
 };
 
 const appOf = (size) => `
-import { createAgent, on, only, output } from '@millrace/core';
-import { scriptedModel } from '@millrace/core/testing';
+import { createAgent, on, only, output } from 'millrace';
+import { scriptedModel } from 'millrace/testing';
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 ${size === 0 ? '' : "import * as tools from './tools.js';"}

@@ -42,13 +42,15 @@ const compile = (entries) => {
 
 /** What is wrong with the declarations of a program that exports what each function of core returns: it must be able to name their types. */
 async function emitted() {
-  const { exports } = readJson(root, 'packages/core/package.json');
+  const { exports } = readJson(root, 'packages/millrace/package.json');
   const entries = Object.keys(exports).filter((entry) => exports[entry].types !== undefined);
   const lines = [];
   for (const [index, entry] of entries.entries()) {
-    const specifier = `@millrace/core${entry.slice(1)}`;
+    const specifier = `millrace${entry.slice(1)}`;
     lines.push(`import * as entry${index} from '${specifier}';`);
-    const module = await import(pathToFileURL(join(root, 'packages/core', exports[entry].default)));
+    const module = await import(
+      pathToFileURL(join(root, 'packages/millrace', exports[entry].default))
+    );
     for (const name of Object.keys(module).filter((it) => typeof module[it] === 'function')) {
       const called = `entry${index}.${name}`;
       const args = `...([] as unknown as Parameters<typeof ${called}>)`;

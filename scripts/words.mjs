@@ -59,8 +59,8 @@ const names = /^(?:behind|told|tell|tells|whoever|anew|goes|nobody|somebody|says
 
 /** Files whose strings are data: patterns of attacks, stop words. */
 const withData = new Set([
-  'packages/core/src/layers/guards/injection-heuristic.ts',
-  'packages/core/src/values/words.ts',
+  'packages/millrace/src/layers/guards/injection-heuristic.ts',
+  'packages/millrace/src/values/words.ts',
 ]);
 
 const isTest = (file) => /\.test(-d|-support|-data)?\.tsx?$/.test(file);

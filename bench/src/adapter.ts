@@ -1,7 +1,7 @@
 /** What an adapter is opened with. */
 export interface Setup {
   /** The address of the model that plays, up to and including `/v1`. */
-  readonly baseUrl: string;
+  readonly baseURL: string;
   /** Is told of each chunk that comes out of the model's stream. Only adapters of Millrace know it. */
   readonly onModelChunk?: (() => void) | undefined;
 }

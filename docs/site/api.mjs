@@ -116,7 +116,7 @@ function imported(reflection, { name }, isHidden) {
   if (reflection.kindOf(ReflectionKind.Module))
     return isHidden ? `Types that \`${name}\` uses but does not export.\n` : '';
   if (isHidden)
-    return `\`${name}\` does not export this type. [Types](/packages/core.md#types) shows how to name it.\n`;
+    return `\`${name}\` does not export this type. [Types](/packages/millrace.md#types) shows how to name it.\n`;
   const word = reflection.kindOf(types) ? 'import type' : 'import';
   return codeBlock(`${word} { ${reflection.name} } from '${name}';`);
 }

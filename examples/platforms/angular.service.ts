@@ -1,15 +1,15 @@
 // Angular: a service whose signal streams an answer into the view. The agent runs in the browser.
 import { inject, Injectable, InjectionToken, signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
-import { type Agent, createAgent, isMillraceError, text } from '@millrace/core';
+import { type Agent, createAgent, isMillraceError, text } from 'millrace';
 import { openai } from '@millrace/openai';
 import { catchError, type Observable, of, Subject, switchMap, tap } from 'rxjs';
 
 /** Its requests go to /llm/v1/chat/completions of your server, which adds the key and forwards them. */
 export const AGENT = new InjectionToken<Agent>('agent', {
   factory: () => {
-    const baseUrl = new URL('/llm/v1', location.origin).href;
-    return createAgent({ name: 'helper', model: openai('gpt-5-mini', { baseUrl }) });
+    const baseURL = new URL('/llm/v1', location.origin).href;
+    return createAgent({ name: 'helper', model: openai('gpt-5-mini', { baseURL }) });
   },
 });
 

@@ -1,5 +1,5 @@
 // Express: a whole server for `useChat` at /api/chat, beside routes of your own.
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { openai } from '@millrace/openai';
 import { chatServer } from '@millrace/server/chat';
 import { toNodeListener } from '@millrace/server/node';

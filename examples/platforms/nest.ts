@@ -1,6 +1,6 @@
 // NestJS: `@Sse()` takes an Observable, and unsubscribes when the client disconnects, which aborts the model request.
 import { Controller, type MessageEvent, Module, Query, Sse } from '@nestjs/common';
-import { createAgent, text } from '@millrace/core';
+import { createAgent, text } from 'millrace';
 import { openai } from '@millrace/openai';
 import { map, type Observable } from 'rxjs';
 

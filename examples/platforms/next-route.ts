@@ -1,6 +1,6 @@
 // Next.js, app/api/chat/route.ts: the route that `useChat` of the AI SDK calls by default.
-import { createAgent } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { openai } from '@millrace/openai';
 import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
 import type { NextRequest } from 'next/server';

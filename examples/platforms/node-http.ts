@@ -1,5 +1,5 @@
 // `node:http`: the text of an answer as server-sent events, without a framework.
-import { createDemand, createAgent, isMillraceError, text } from '@millrace/core';
+import { createDemand, createAgent, isMillraceError, text } from 'millrace';
 import { openai } from '@millrace/openai';
 import { toServerSentEvents } from '@millrace/server';
 import { createServer } from 'node:http';

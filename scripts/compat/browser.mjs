@@ -19,13 +19,13 @@ const notPortable = [
   /^@millrace\/skills\/folder$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
-  /^(create-millrace|millrace\/cli)$/,
+  /^(create-millrace|@millrace\/cli)$/,
 ];
 
 /** Asks models of both vendors, whose agents call a tool; then leaves an answer that has begun. */
 const program = `
-import { createAgent, text, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, text, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { anthropic } from '@millrace/anthropic';
 import { openai } from '@millrace/openai';
 import { firstValueFrom } from 'rxjs';
@@ -52,8 +52,8 @@ const compiles = () => {
 export const run = async (url) => {
   const settings = { apiKey: 'of-the-user', dangerouslyAllowBrowser: true };
   const models = [
-    openai('gpt', { ...settings, baseUrl: \`\${url}/v1\` }),
-    anthropic('claude', { ...settings, baseUrl: url }),
+    openai('gpt', { ...settings, baseURL: \`\${url}/v1\` }),
+    anthropic('claude', { ...settings, baseURL: url }),
   ];
   const answers = [];
   for (const model of models) {
@@ -61,7 +61,7 @@ export const run = async (url) => {
   }
   await firstValueFrom(createAgent({ model: models[0] }).stream$('Please wait').pipe(text()));
   const left = await (await fetch(url)).text();
-  const withKey = openai('gpt', { apiKey: 'ours', baseUrl: \`\${url}/v1\` });
+  const withKey = openai('gpt', { apiKey: 'ours', baseURL: \`\${url}/v1\` });
   return {
     answers,
     left,

@@ -17,7 +17,10 @@ const majors = [20, 22, 24];
 /** An agent with a tool of each kind of schema, in a session that a second process continues. */
 const program = `
 import { deepStrictEqual } from 'node:assert/strict';
-import { createAgent, jsonSchema, openFiles, sessions, textOf, tool } from 'millrace';
+import { openFiles } from '@millrace/store';
+import { createAgent, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { lastValueFrom } from 'rxjs';
 import { z } from 'zod';
@@ -82,7 +85,7 @@ async function imported(run, path) {
 }
 
 async function answered(run, path) {
-  const bin = 'node_modules/millrace/dist/bundle/bin.js';
+  const bin = 'node_modules/@millrace/cli/dist/bundle/bin.js';
   const { code, output } = await run(path, [bin, '--no-store', '--quiet', 'What is 6 * 7?']);
   return code === 0 && output.includes('42') ? undefined : `exit code ${code}:\n${output}`;
 }

@@ -5,28 +5,29 @@ import { readJson, root } from '../workspaces.mjs';
 
 export const name = 'pnpm';
 export const goal =
-  'pnpm installs the package millrace alone, in its strict layout, for a program and for a library';
+  'pnpm installs millrace and vendors in its strict layout, for a program and for a library';
 
 const program = `
 import { createAgent, textOf } from 'millrace';
-import { demoModel } from 'millrace/demo-model';
-import 'millrace/anthropic';
-import 'millrace/openai';
+import { demoModel } from '@millrace/demo-model';
+import '@millrace/anthropic';
+import '@millrace/openai';
 import 'millrace/testing';
 console.log(textOf(await createAgent({ model: demoModel() }).call('Hello')));
 `;
 
 /** A library exports what the functions of `millrace` return: its declarations must be able to name these types. */
 const library = async () => {
-  const entry = join(root, 'packages/cli/dist/bundle/index.js');
+  const entry = join(root, 'packages/millrace/dist/bundle/index.js');
   const names = Object.keys(await import(entry)).filter((it) => /^[a-z]/.test(it));
   const results = names.map(
     (it, index) =>
       `export const result${index} = main.${it}(...([] as unknown as Parameters<typeof main.${it}>));`,
   );
   const shown = `export const { call, call$, stream$ } = main.createAgent(null!);`;
-  const chat = `export const chat = main.sessions(null!).open('a');`;
-  return [`import * as main from 'millrace';`, ...results, shown, chat].join('\n');
+  const chat = `export const chat = sessions(null!).open('a');`;
+  const imports = `import * as main from 'millrace';\nimport { sessions } from 'millrace/sessions';`;
+  return [imports, ...results, shown, chat].join('\n');
 };
 
 const compilation = {
@@ -46,16 +47,18 @@ const compilation = {
 export async function rows({ project, tarballs }) {
   const folder = join(dirname(project), 'pnpm');
   mkdirSync(folder);
-  const { millrace, ...others } = Object.fromEntries(
-    [...tarballs].map(([name, path]) => [name, `file:${path}`]),
-  );
+  const overrides = Object.fromEntries([...tarballs].map(([name, path]) => [name, `file:${path}`]));
+  const packages = [
+    'millrace',
+    ...['anthropic', 'demo-model', 'openai'].map((it) => `@millrace/${it}`),
+  ];
   const { rxjs } = readJson(root, 'package.json').devDependencies;
   const manifest = {
     name: 'program',
     private: true,
     type: 'module',
-    dependencies: { millrace, rxjs },
-    pnpm: { overrides: others },
+    dependencies: { ...Object.fromEntries(packages.map((it) => [it, overrides[it]])), rxjs },
+    pnpm: { overrides },
   };
   const files = {
     'package.json': JSON.stringify(manifest),

@@ -7,9 +7,9 @@ export const goal =
 
 /** Asks a model over HTTP, twice in a session that is kept in files, and serves the agent to a client. */
 const program = `
-import { createAgent, text, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent, text, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
 import { openai } from '@millrace/openai';
 import { serve } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';
@@ -22,7 +22,7 @@ const weather = tool({
   input: jsonSchema({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }),
   run: ({ city }) => \`snow in \${city}\`,
 });
-const model = openai('gpt', { baseUrl: url + '/v1' });
+const model = openai('gpt', { baseURL: url + '/v1' });
 const agent = createAgent({ model, tools: [weather] });
 const store = openFiles(directory);
 const session = sessions(agent, { memory: store.memory }).open('ada');

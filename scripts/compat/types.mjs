@@ -26,8 +26,10 @@ const resolutions = {
 };
 
 const program = `
-import { createAgent, openFiles, sessions, tool, type Agent, type Reply } from 'millrace';
-import { openai } from 'millrace/openai';
+import { openFiles } from '@millrace/store';
+import { createAgent, tool, type Agent, type Reply } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { openai } from '@millrace/openai';
 import { scriptedModel } from 'millrace/testing';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';

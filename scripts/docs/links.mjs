@@ -7,7 +7,7 @@ const defaultRepository = 'https://github.com/millrace/millrace';
 
 /** The address of the repository, without a slash at its end. */
 export const repository = (
-  [root, join(root, 'packages/core')]
+  [root, join(root, 'packages/millrace')]
     .map((folder) => readJson(folder, 'package.json').repository)
     .map((field) => field?.url ?? field)
     .find((url) => url !== undefined) ?? defaultRepository

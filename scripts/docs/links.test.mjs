@@ -37,17 +37,17 @@ it('rewrites links and pictures, but not code and comments', () => {
 const routes = new Map([
   ['README.md', 'start'],
   ['docs/tools.md', 'guide/tools'],
-  ['packages/core/README.md', 'packages/core'],
+  ['packages/millrace/README.md', 'packages/millrace'],
 ]);
 
 it.each([
   ['README.md', 'docs/tools.md#approval', '/guide/tools.md#approval'],
-  ['packages/core/README.md', '../../docs/tools.md', '/guide/tools.md'],
-  ['docs/tools.md', '../packages/core', '/packages/core.md'],
+  ['packages/millrace/README.md', '../../docs/tools.md', '/guide/tools.md'],
+  ['docs/tools.md', '../packages/millrace', '/packages/millrace.md'],
   [
     'docs/tools.md',
-    '../packages/core/src/loop.ts',
-    `${repository}/blob/main/packages/core/src/loop.ts`,
+    '../packages/millrace/src/loop.ts',
+    `${repository}/blob/main/packages/millrace/src/loop.ts`,
   ],
   ['docs/tools.md', '../packages/wire/src/', `${repository}/tree/main/packages/wire/src`],
   ['docs/tools.md', '#approval', '#approval'],

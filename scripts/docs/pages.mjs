@@ -179,7 +179,7 @@ export function sitePages() {
     indexPage(
       'packages',
       'Packages',
-      'What each package adds. Install the ones you need; all build on `@millrace/core`.',
+      'What each package adds. Install the ones you need; all build on `millrace`.',
       packages,
     ),
     ...packages,

@@ -177,7 +177,7 @@ describe('the site', () => {
     'guide/tools.html',
     'guide/clients.html',
     'packages/',
-    'api/core/interfaces/AgentOptions.html',
+    'api/millrace/interfaces/AgentOptions.html',
   ])('fits a narrow window: /%s', async (path) => {
     const page = await visit(path, { viewport: narrow });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(narrow.width);

@@ -1,5 +1,5 @@
 /** Where the kernel starts, and which features it must not import. Used by scripts/house.mjs and .dependency-cruiser.cjs. */
-const core = 'packages/core/src';
+const core = 'packages/millrace/src';
 
 /** The module that a call starts from. */
 const entry = `${core}/agent.ts`;

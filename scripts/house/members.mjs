@@ -18,16 +18,16 @@ const files = () =>
 /** The entries of core, as paths to its sources: other packages import what was built. */
 const paths = () =>
   Object.fromEntries(
-    Object.entries(readJson(root, 'packages/core/package.json').exports).flatMap(
+    Object.entries(readJson(root, 'packages/millrace/package.json').exports).flatMap(
       ([entry, { types }]) =>
         types === undefined
           ? []
           : [
               [
-                posix.join('@millrace/core', entry),
+                posix.join('millrace', entry),
                 [
                   posix.join(
-                    'packages/core',
+                    'packages/millrace',
                     types.replace('/dist/', '/src/').replace('.d.ts', '.ts'),
                   ),
                 ],
@@ -38,7 +38,7 @@ const paths = () =>
 
 const roomOf = (file) => {
   const [, name, path] = /packages\/([^/]+)\/src\/(.*)\.ts$/.exec(file);
-  if (name !== 'core') return name;
+  if (name !== 'millrace') return name;
   return /^(?:layers\/)?[^/]+/.exec(path)[0];
 };
 
@@ -59,7 +59,9 @@ export function membersAndUsers(interfaces) {
     .filter(({ fileName }) => /\/packages\/[^/]+\/src\//.test(fileName));
   const members = new Map();
   const names = new Set();
-  for (const { statements } of sources.filter(({ fileName }) => fileName.includes('/core/src/'))) {
+  for (const { statements } of sources.filter(({ fileName }) =>
+    fileName.includes('/millrace/src/'),
+  )) {
     for (const each of statements) {
       if (!ts.isInterfaceDeclaration(each) || !interfaces.includes(each.name.text)) continue;
       for (const member of each.members) {

@@ -124,7 +124,7 @@ export function tripCounts(trip = tripOf('socket')) {
     'trip to the socket: named functions': new Set(trip.map((each) => each.join(' '))).size,
     'trip to the socket: returns to a file': visits.length - new Set(visits).size,
     'trip to the socket: calls': trip.length,
-    'trip to the socket: calls into flow': files.filter((file) => file.startsWith('core/flow/'))
+    'trip to the socket: calls into flow': files.filter((file) => file.startsWith('millrace/flow/'))
       .length,
   };
 }

@@ -23,8 +23,8 @@ const bodies = {
 const headers = { 'content-type': 'text/event-stream' };
 
 async function trip(path) {
-  const { createAgent, tool } = await load('core/dist/index.js');
-  const { jsonSchema } = await load('core/dist/schema/index.js');
+  const { createAgent, tool } = await load('millrace/dist/index.js');
+  const { jsonSchema } = await load('millrace/dist/schema/index.js');
   const { openai } = await load('openai/dist/index.js');
   const entries = [];
   let requests = 0;

@@ -3,7 +3,7 @@ import { on, once } from 'node:events';
 import { deepStrictEqual, match, strictEqual } from 'node:assert/strict';
 import { ClientFactory } from '@a2a-js/sdk/client';
 import { a2a } from '@millrace/a2a/server';
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { chatPage } from '@millrace/chat-page';
 import { mcpHandler } from '@millrace/mcp/server';
 import { chatServer } from '@millrace/server/chat';

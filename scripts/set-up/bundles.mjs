@@ -74,9 +74,11 @@ const modulesOf = ({ exports }) =>
       out: nameOf(output),
     }));
 
-/** `dist/bundle/a.js` is bundled from `src/a.ts`. */
+/** `dist/bundle/a.js` is bundled from `src/a.ts`; a program elsewhere is a file as it stands. */
 const programsOf = ({ bin = {} }) =>
-  Object.values(bin).map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+  Object.values(bin)
+    .filter((output) => output.startsWith('dist/'))
+    .map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
 
 /** `dist/bundle/b.worker.js` is bundled from `src/a/b.worker.ts`, the program of a thread. */
 const threadsOf = (folder) =>

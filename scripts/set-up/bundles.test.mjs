@@ -25,7 +25,7 @@ const entry = (types, name) => ({
   default: `./dist/bundle/${name}.js`,
 });
 const bundled = () =>
-  readdirSync(at('packages/core/dist/bundle')).filter((name) => name.endsWith('.js'));
+  readdirSync(at('packages/millrace/dist/bundle')).filter((name) => name.endsWith('.js'));
 /** Runs a module beside the packages, and resolves to what it prints. */
 const run = (code, ...flags) => {
   write('program.mjs', code);
@@ -36,7 +36,7 @@ beforeEach(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'bundles-')));
   json('package.json', { workspaces: ['packages/*'] });
   json('packages/bench/package.json', { private: true });
-  json('packages/core/package.json', {
+  json('packages/millrace/package.json', {
     name: 'core',
     type: 'module',
     sideEffects: false,
@@ -49,9 +49,9 @@ beforeEach(() => {
     },
     bin: { core: 'dist/bundle/bin.js' },
   });
-  write('packages/core/src/index.ts', "export { mark, fail } from './mark.js';");
+  write('packages/millrace/src/index.ts', "export { mark, fail } from './mark.js';");
   write(
-    'packages/core/src/mark.ts',
+    'packages/millrace/src/mark.ts',
     [
       "import { word } from './word.js';",
       'export const mark: symbol = Symbol(word);',
@@ -60,22 +60,22 @@ beforeEach(() => {
       '};',
     ].join('\n'),
   );
-  write('packages/core/src/word.ts', "export const word = 'mark';");
+  write('packages/millrace/src/word.ts', "export const word = 'mark';");
   write(
-    'packages/core/src/layers/memory/index.ts',
+    'packages/millrace/src/layers/memory/index.ts',
     "export { mark as sameMark } from '../../mark.js';\nexport const lazy = () => import('../../lazy.js');",
   );
-  write('packages/core/src/values/index.ts', "export { word as value } from '../word.js';");
-  write('packages/core/src/journal/index.ts', "export { word } from '../word.js';");
-  write('packages/core/src/lazy.ts', "export { mark } from './mark.js';");
+  write('packages/millrace/src/values/index.ts', "export { word as value } from '../word.js';");
+  write('packages/millrace/src/journal/index.ts', "export { word } from '../word.js';");
+  write('packages/millrace/src/lazy.ts', "export { mark } from './mark.js';");
   write(
-    'packages/core/src/bin.ts',
+    'packages/millrace/src/bin.ts',
     "#!/usr/bin/env node\nimport { word } from './word.js';\nconsole.log(word);",
   );
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-const core = './packages/core/dist/bundle';
+const core = './packages/millrace/dist/bundle';
 
 it('lets all entries share one instance of everything', async () => {
   await writeBundles(root);
@@ -102,13 +102,13 @@ it('writes what the main entry evaluates into one chunk, and one for what a prog
 });
 
 it('bundles the main entry for browsers with what replaces its modules there', async () => {
-  json('packages/core/package.json', {
+  json('packages/millrace/package.json', {
     name: 'core',
     type: 'module',
     sideEffects: false,
     exports: { '.': { ...entry('index', 'index'), browser: './dist/bundle/index.browser.js' } },
   });
-  write('packages/core/src/word.browser.ts', "export const word = 'browser';");
+  write('packages/millrace/src/word.browser.ts', "export const word = 'browser';");
   await writeBundles(root);
   const wordIn = (name) =>
     run(`import { mark } from '${core}/${name}'; console.log(mark.description);`);
@@ -129,13 +129,13 @@ it('names the source in stack traces', async () => {
     try { fail(); } catch (error) { console.log(error.stack.split('\\n')[1].trim()); }`,
     '--enable-source-maps',
   );
-  expect(out).toBe(`at fail (${at('packages/core/src/mark.ts')}:4:9)\n`);
+  expect(out).toBe(`at fail (${at('packages/millrace/src/mark.ts')}:4:9)\n`);
 });
 
 it('removes what an earlier build wrote', async () => {
   await writeBundles(root);
   const before = bundled();
-  write('packages/core/src/word.ts', "export const word = 'other';");
+  write('packages/millrace/src/word.ts', "export const word = 'other';");
   await writeBundles(root);
   expect(bundled()).toHaveLength(before.length);
   expect(bundled()).not.toEqual(before);
@@ -143,15 +143,18 @@ it('removes what an earlier build wrote', async () => {
 });
 
 it('imports a package that may have side effects through a module of its own', async () => {
-  json('packages/core/node_modules/effects/package.json', { name: 'effects', main: 'index.js' });
-  write('packages/core/node_modules/effects/index.js', 'exports.effect = 1;');
+  json('packages/millrace/node_modules/effects/package.json', {
+    name: 'effects',
+    main: 'index.js',
+  });
+  write('packages/millrace/node_modules/effects/index.js', 'exports.effect = 1;');
   write(
-    'packages/core/src/word.ts',
+    'packages/millrace/src/word.ts',
     "import { effect } from 'effects';\nexport const word = `e${effect}`;",
   );
   await writeBundles(root);
   expect(bundled()).toContain('from-effects.js');
-  expect(readFileSync(at(`packages/core/dist/bundle/from-effects.js`), 'utf8')).toMatch(
+  expect(readFileSync(at(`packages/millrace/dist/bundle/from-effects.js`), 'utf8')).toMatch(
     /\beffect\b/,
   );
   expect(run(`await import('${core}/bin.js');`)).toBe('e1\n');
@@ -159,22 +162,22 @@ it('imports a package that may have side effects through a module of its own', a
 
 it('imports no module for its effects, as it has none: bundlers of programs would warn of it', async () => {
   write(
-    'packages/core/src/late.ts',
+    'packages/millrace/src/late.ts',
     "import { basename } from 'node:path';\nexport const late = basename;",
   );
   write(
-    'packages/core/src/index.ts',
+    'packages/millrace/src/index.ts',
     "export { word } from './word.js';\nexport const load = () => import('./late.js');",
   );
   await writeBundles(root);
   const texts = bundled()
     .filter((name) => name !== 'bin.js')
-    .map((name) => readFileSync(at(`packages/core/dist/bundle/${name}`), 'utf8'));
+    .map((name) => readFileSync(at(`packages/millrace/dist/bundle/${name}`), 'utf8'));
   expect(texts.some((text) => text.includes('late'))).toBe(true);
   expect(texts.filter((text) => /^import ?"\.\//m.test(text))).toEqual([]);
 });
 
 it('fails if a source does not exist', async () => {
-  write('packages/core/src/index.ts', "export { mark } from './absent.js';");
+  write('packages/millrace/src/index.ts', "export { mark } from './absent.js';");
   await expect(writeBundles(root)).rejects.toThrow(/absent/);
 });

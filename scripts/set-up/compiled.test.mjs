@@ -15,9 +15,9 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'compiled-'));
   write('package.json', '{ "workspaces": ["packages/*", "examples"] }');
   write('tsconfig.json', '{}');
-  write('packages/core/package.json', '{}');
-  write('packages/core/src/loop.ts', 'export const loop = 1;');
-  write('packages/core/dist/loop.js', 'export const loop = 1;');
+  write('packages/millrace/package.json', '{}');
+  write('packages/millrace/src/loop.ts', 'export const loop = 1;');
+  write('packages/millrace/dist/loop.js', 'export const loop = 1;');
   write('examples/package.json', '{}');
   write('examples/hello.ts', 'export {};');
 });
@@ -31,9 +31,9 @@ it('remembers the state of the last build', () => {
 
 describe('the sources', () => {
   it.each([
-    ['a changed source', () => write('packages/core/src/loop.ts', 'export const loop = 2;')],
-    ['a new source', () => write('packages/core/src/phases/acting.ts', '')],
-    ['a deleted source', () => rmSync(at('packages/core/src/loop.ts'))],
+    ['a changed source', () => write('packages/millrace/src/loop.ts', 'export const loop = 2;')],
+    ['a new source', () => write('packages/millrace/src/phases/acting.ts', '')],
+    ['a deleted source', () => rmSync(at('packages/millrace/src/loop.ts'))],
     ['a changed example', () => write('examples/hello.ts', '')],
     ['a changed tsconfig', () => write('tsconfig.json', '{ "files": [] }')],
     ['a new package', () => write('packages/tools/package.json', '{}')],
@@ -45,9 +45,9 @@ describe('the sources', () => {
   });
 
   it.each([
-    ['a touched source', () => utimesSync(at('packages/core/src/loop.ts'), 1, 1)],
-    ['an installed package', () => write('packages/core/node_modules/ajv/package.json', '{}')],
-    ['a changed text', () => write('packages/core/README.md', 'Hello')],
+    ['a touched source', () => utimesSync(at('packages/millrace/src/loop.ts'), 1, 1)],
+    ['an installed package', () => write('packages/millrace/node_modules/ajv/package.json', '{}')],
+    ['a changed text', () => write('packages/millrace/README.md', 'Hello')],
   ])('are the same after %s', (_, change) => {
     const before = compiledState(root);
     change();
@@ -55,7 +55,7 @@ describe('the sources', () => {
   });
 });
 
-it.each(['packages/core/dist/loop.js', 'packages/core/dist'])(
+it.each(['packages/millrace/dist/loop.js', 'packages/millrace/dist'])(
   'the output differs once %s is deleted',
   (path) => {
     const { sources, output } = compiledState(root);

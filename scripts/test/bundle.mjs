@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { root } from '../workspaces.mjs';
 
-const packages = ['core', 'wire'];
+const packages = ['millrace', 'wire'];
 /** Those of which there must be one instance. Others become part of the packages that import them. */
 const libraries = ['rxjs', 'rxjs/testing', 'zod'];
 const options = {

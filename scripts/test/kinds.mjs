@@ -11,7 +11,7 @@ export const kinds = [
   { name: 'measure', goal: 'growth, leaks and the bench, one file at a time', alone: true },
 ];
 
-const core = 'packages/core/src';
+const core = 'packages/millrace/src';
 
 /** The suites of core that run again with `--layer`: with a layer on every agent, nothing may change. */
 const layered = {

@@ -1,8 +1,8 @@
-// Stands in the place of packages/core/src/seams/read-use.ts where a suite runs with layers: adds one to every agent.
+// Stands in the place of packages/millrace/src/seams/read-use.ts where a suite runs with layers: adds one to every agent.
 import { concatMap, delay, timer } from 'rxjs';
-import { readUse as read } from '../../packages/core/src/seams/read-use.ts';
+import { readUse as read } from '../../packages/millrace/src/seams/read-use.ts';
 
-export * from '../../packages/core/src/seams/read-use.ts';
+export * from '../../packages/millrace/src/seams/read-use.ts';
 
 const kinds = {
   /** Passes everything on. */

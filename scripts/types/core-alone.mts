@@ -1,5 +1,5 @@
 // A program that imports the main entry alone: what features declare is not there, and a `switch` has a `default` for it.
-import type { AgentEvent, CallInfo, EventOf, Reply } from '@millrace/core';
+import type { AgentEvent, CallInfo, EventOf, Reply } from 'millrace';
 
 export const textIn = (event: AgentEvent): string => {
   switch (event.type) {
@@ -12,15 +12,15 @@ export const textIn = (event: AgentEvent): string => {
   }
 };
 
-// @ts-expect-error it is declared by '@millrace/core/retrieval'
+// @ts-expect-error it is declared by 'millrace/retrieval'
 export type Retrieved = EventOf<'retrieved'>;
-// @ts-expect-error it is declared by '@millrace/core/long-term-memory'
+// @ts-expect-error it is declared by 'millrace/long-term-memory'
 export type Recalled = EventOf<'recalled'>;
-// @ts-expect-error it is declared by '@millrace/core/retrieval'
+// @ts-expect-error it is declared by 'millrace/retrieval'
 export type Sources = Reply['sources'];
-// @ts-expect-error it is declared by '@millrace/core/sessions'
+// @ts-expect-error it is declared by 'millrace/sessions'
 export type SessionId = CallInfo['sessionId'];
-// @ts-expect-error it is declared by '@millrace/core/sessions'
+// @ts-expect-error it is declared by 'millrace/sessions'
 export type Steered = EventOf<'steered'>;
-// @ts-expect-error it is declared by '@millrace/core/journal'
+// @ts-expect-error it is declared by 'millrace/journal'
 export type StepReplayed = EventOf<'stepReplayed'>;

@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { adapterOf, apiKey, lookup, question } from '../task.mjs';
 
 /** @type {import('../../src/adapter.js').Open} */
-export function open({ baseUrl }) {
+export function open({ baseURL }) {
   const provider = createOpenAICompatible({
     name: 'bench',
-    baseURL: baseUrl,
+    baseURL,
     apiKey,
     includeUsage: true,
   });

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { adapterOf, apiKey, conversationOf, lookup, once, question } from '../task.mjs';
 
 /** @type {import('../../src/adapter.js').Open} */
-export function open({ baseUrl }) {
+export function open({ baseURL }) {
   const tools = [
     tool(lookup.run, {
       name: lookup.name,
@@ -20,7 +20,7 @@ export function open({ baseUrl }) {
       apiKey,
       maxRetries: 0,
       useResponsesApi: false,
-      configuration: { baseURL: baseUrl },
+      configuration: { baseURL },
     });
   const agentFor = once((script) => createAgent({ model: modelFor(script), tools }));
   const checkpointer = new MemorySaver();

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { adapterOf, apiKey, conversationOf, lookup, once, question } from '../task.mjs';
 
 /** @type {import('../../src/adapter.js').Open} */
-export function open({ baseUrl }) {
-  const client = new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 });
+export function open({ baseURL }) {
+  const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
   const runner = new Runner({ tracingDisabled: true });
   const tools = [
     tool({

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { adapterOf, apiKey, conversationOf, lookup, once, question } from '../task.mjs';
 
 /** @type {import('../../src/adapter.js').Open} */
-export function open({ baseUrl }) {
+export function open({ baseURL }) {
   const tools = [
     tool({
       name: lookup.name,
@@ -21,7 +21,7 @@ export function open({ baseUrl }) {
         api: 'responses',
         modelId: script,
         apiKey,
-        clientConfig: { baseURL: baseUrl, maxRetries: 0 },
+        clientConfig: { baseURL, maxRetries: 0 },
       }),
   );
   // An agent here is one conversation: each call has its own. The default manager drops all but 40 messages.

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { adapterOf, apiKey, lookup, once, question } from '../task.mjs';
 
 /** @type {import('../../src/adapter.js').Open} */
-export function open({ baseUrl }) {
+export function open({ baseURL }) {
   const tools = [
     toolDefinition({
       name: lookup.name,
@@ -14,7 +14,7 @@ export function open({ baseUrl }) {
     }).server(lookup.run),
   ];
   const modelFor = once((script) =>
-    createOpenaiChatCompletions(script, apiKey, { baseURL: baseUrl, maxRetries: 0 }),
+    createOpenaiChatCompletions(script, apiKey, { baseURL, maxRetries: 0 }),
   );
 
   return adapterOf(

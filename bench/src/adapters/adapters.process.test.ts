@@ -34,7 +34,7 @@ describe.each(adapters)('%s', (_, open) => {
   let adapter: Adapter;
   beforeAll(async () => {
     mock = await startMock();
-    adapter = await open({ baseUrl: mock.baseUrl });
+    adapter = await open({ baseURL: mock.baseURL });
   });
   afterAll(async () => {
     adapter.close?.();
@@ -84,7 +84,7 @@ it('adapters of Millrace report each chunk of the model', async () => {
   const onModelChunk = (): void => {
     chunks += 1;
   };
-  await millrace.open({ baseUrl: mock.baseUrl, onModelChunk }).call('0x0-40');
+  await millrace.open({ baseURL: mock.baseURL, onModelChunk }).call('0x0-40');
   await mock.close();
   expect(chunks).toBeGreaterThanOrEqual(40);
 });

@@ -8,8 +8,8 @@ import type { Adapter, CallOptions, Setup } from '../adapter.js';
 import { apiKey, lookup, question, runLookup } from '../lookup.js';
 
 /** The loop that people write by hand over the SDK of Anthropic. */
-export const open = ({ baseUrl }: Setup): Adapter => {
-  const client = new Anthropic({ baseURL: baseUrl.replace(/\/v1$/, ''), apiKey, maxRetries: 0 });
+export const open = ({ baseURL }: Setup): Adapter => {
+  const client = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey, maxRetries: 0 });
   const { name, description, parameters } = lookup;
   const { type, properties, required } = parameters;
   const tools = [

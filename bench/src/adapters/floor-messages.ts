@@ -8,7 +8,7 @@ import { apiKey, lookup, question, runLookup } from '../lookup.js';
 import { sseBatches } from './sse-batches.js';
 
 /** The same as the floor over Anthropic's messages: what adapters of that wire are measured against. */
-export const open = ({ baseUrl }: Setup): Adapter => {
+export const open = ({ baseURL }: Setup): Adapter => {
   const { name, description, parameters } = lookup;
   const tools = [{ name, description, input_schema: parameters }];
 
@@ -19,7 +19,7 @@ export const open = ({ baseUrl }: Setup): Adapter => {
     signal?: AbortSignal,
   ): AsyncGenerator<readonly string[], string> {
     for (;;) {
-      const response = await fetch(`${baseUrl}/messages`, {
+      const response = await fetch(`${baseURL}/messages`, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',

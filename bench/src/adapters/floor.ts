@@ -4,7 +4,7 @@ import { apiKey, lookup, question, runLookup } from '../lookup.js';
 import { sseBatches } from './sse-batches.js';
 
 /** A loop over chat completions by hand, with `fetch` and nothing else: what all others are measured against. */
-export const open = ({ baseUrl }: Setup): Adapter => {
+export const open = ({ baseURL }: Setup): Adapter => {
   const tools = [{ type: 'function', function: lookup }];
 
   /** Yields the text deltas of each network read, and returns the whole answer. */
@@ -14,7 +14,7 @@ export const open = ({ baseUrl }: Setup): Adapter => {
     signal?: AbortSignal,
   ): AsyncGenerator<readonly string[], string> {
     for (;;) {
-      const response = await fetch(`${baseUrl}/chat/completions`, {
+      const response = await fetch(`${baseURL}/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
         body: JSON.stringify({

@@ -6,6 +6,6 @@ import { millraceWith } from './millrace-with.js';
 /** Millrace over Anthropic's messages. */
 export const open = (setup: Setup): Adapter =>
   millraceWith(
-    { modelOf: (name) => anthropic(name, { baseUrl: setup.baseUrl, apiKey, retry: false }) },
+    { modelOf: (name) => anthropic(name, { baseURL: setup.baseURL, apiKey, retry: false }) },
     setup,
   );

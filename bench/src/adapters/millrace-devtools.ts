@@ -11,7 +11,7 @@ export const inspected = (setup: Setup) => {
   const devtools = createDevtools({ enabled: true, port: 0, print: noop });
   const adapter = millraceWith(
     {
-      modelOf: (name) => openai(name, { baseUrl: setup.baseUrl, apiKey, retry: false }),
+      modelOf: (name) => openai(name, { baseURL: setup.baseURL, apiKey, retry: false }),
       wrap: devtools.inspect,
     },
     setup,

@@ -1,4 +1,4 @@
-import { on, transformChunks } from '@millrace/core';
+import { on, transformChunks } from 'millrace';
 import { openai } from '@millrace/openai';
 import { map, noop, tap } from 'rxjs';
 import type { Adapter, Setup } from '../adapter.js';
@@ -17,7 +17,7 @@ export const open = (setup: Setup): Adapter => {
   ];
   return millraceWith(
     {
-      modelOf: (name) => openai(name, { baseUrl: setup.baseUrl, apiKey, retry: false }),
+      modelOf: (name) => openai(name, { baseURL: setup.baseURL, apiKey, retry: false }),
       interceptors,
     },
     setup,

@@ -10,9 +10,9 @@ import {
   requireApproval,
   textOf,
   tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { type Session, sessions } from '@millrace/core/sessions';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { type Session, sessions } from 'millrace/sessions';
 import { tap } from 'rxjs';
 import type { Adapter, CallOptions, Setup } from '../adapter.js';
 import { lookup, question, weatherOf } from '../lookup.js';

@@ -6,6 +6,6 @@ import { millraceWith } from './millrace-with.js';
 /** Millrace over chat completions, as it comes. */
 export const open = (setup: Setup): Adapter =>
   millraceWith(
-    { modelOf: (name) => openai(name, { baseUrl: setup.baseUrl, apiKey, retry: false }) },
+    { modelOf: (name) => openai(name, { baseURL: setup.baseURL, apiKey, retry: false }) },
     setup,
   );

@@ -4,8 +4,8 @@ import type { Adapter, CallOptions, Setup } from '../adapter.js';
 import { apiKey, lookup, question, runLookup } from '../lookup.js';
 
 /** The loop that people write by hand over the SDK of OpenAI. */
-export const open = ({ baseUrl }: Setup): Adapter => {
-  const client = new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 });
+export const open = ({ baseURL }: Setup): Adapter => {
+  const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
   const { name, description, parameters } = lookup;
   const tools = [{ type: 'function' as const, function: { name, description, parameters } }];
 

@@ -16,7 +16,7 @@ describe('what a process does that is measured', () => {
   let openHere: OpenHere;
   beforeAll(async () => {
     mock = await startMock();
-    openHere = () => open({ baseUrl: mock.baseUrl });
+    openHere = () => open({ baseURL: mock.baseURL });
   });
   afterAll(() => mock.close());
 

@@ -4,7 +4,7 @@ import { isRecord } from '../is-record.js';
 import { jobs } from './jobs.js';
 
 // Asked with the address of the adapter's module, that of the mock, the job and its options.
-const [module = '', baseUrl = '', name = '', options = '{}'] = process.argv.slice(2);
+const [module = '', baseURL = '', name = '', options = '{}'] = process.argv.slice(2);
 
 const hasOpen = (value: unknown): value is { readonly open: Open } =>
   isRecord(value) && typeof value['open'] === 'function';
@@ -14,7 +14,7 @@ const measure = async (): Promise<unknown> => {
   if (!hasOpen(adapter)) throw new Error(`${module} exports no 'open'.`);
   const job = jobs.get(name);
   if (job === undefined) throw new Error(`There is no job '${name}'.`);
-  return job((setup) => adapter.open({ ...setup, baseUrl }), JSON.parse(options));
+  return job((setup) => adapter.open({ ...setup, baseURL }), JSON.parse(options));
 };
 
 /** What is left over must not keep the process. */

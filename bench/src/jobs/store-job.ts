@@ -2,7 +2,7 @@ import { lastValueFrom } from 'rxjs';
 import { question } from '../lookup.js';
 import { isListOf, isNumber, isShape, isText } from '../guard.js';
 import { loopAgent, stepsOf } from '../journal/loop-agent.js';
-import { createCallStore, journal } from '@millrace/core/journal';
+import { createCallStore, journal } from 'millrace/journal';
 import { openStore, type OpenStore, type StorePlace } from '../journal/open-store.js';
 import { timeAppends } from '../journal/time-appends.js';
 import { type CallTime, timeCalls } from '../journal/time-calls.js';

@@ -1,4 +1,4 @@
-import type { CallStoreDriver, StoredRecord } from '@millrace/core/journal';
+import type { CallStoreDriver, StoredRecord } from 'millrace/journal';
 import {
   defer,
   EMPTY,

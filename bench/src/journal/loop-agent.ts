@@ -1,13 +1,6 @@
-import {
-  type Agent,
-  createAgent,
-  type Message,
-  type Model,
-  type ModelChunk,
-  tool,
-} from '@millrace/core';
-import { type CallStoreDriver, createCallStore, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
+import { type Agent, createAgent, type Message, type Model, type ModelChunk, tool } from 'millrace';
+import { type CallStoreDriver, createCallStore, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
 import { concatMap, defer, delay, from, of } from 'rxjs';
 import { lookup, weatherOf } from '../lookup.js';
 import { deltasOf } from '../mock/answer.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type CallStoreDriver, inProcessCalls } from '@millrace/core/journal';
+import { type CallStoreDriver, inProcessCalls } from 'millrace/journal';
 import type { Store } from '@millrace/store';
 import { lastValueFrom } from 'rxjs';
 import { folderBytes } from '../install/folder-bytes.js';

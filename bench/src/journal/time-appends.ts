@@ -1,4 +1,4 @@
-import type { CallStoreDriver } from '@millrace/core/journal';
+import type { CallStoreDriver } from 'millrace/journal';
 import {
   concatMap,
   defer,

@@ -1,4 +1,4 @@
-import type { Agent } from '@millrace/core';
+import type { Agent } from 'millrace';
 import { lastValueFrom } from 'rxjs';
 import { question } from '../lookup.js';
 

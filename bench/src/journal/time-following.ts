@@ -1,4 +1,4 @@
-import { type CallStoreDriver, createCallStore } from '@millrace/core/journal';
+import { type CallStoreDriver, createCallStore } from 'millrace/journal';
 import { first, firstValueFrom, lastValueFrom, tap } from 'rxjs';
 import { question } from '../lookup.js';
 import { follow$ } from './follow.js';

@@ -8,4 +8,4 @@ const mock = await startMock({
 });
 // Any message asks what it has seen.
 process.on('message', () => void mock.seen().then((seen) => process.send?.(seen)));
-process.send?.({ baseUrl: mock.baseUrl, certificate: mock.certificate });
+process.send?.({ baseURL: mock.baseURL, certificate: mock.certificate });

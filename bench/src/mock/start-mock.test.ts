@@ -33,7 +33,7 @@ describe('the mock over HTTP', () => {
     body: object,
     { key = apiKey, path = '/chat/completions' } = {},
   ): Promise<Response> =>
-    fetch(`${mock.baseUrl}${path}`, {
+    fetch(`${mock.baseURL}${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}` },
       body: JSON.stringify(body),
@@ -87,7 +87,7 @@ it('marks how far a stream has come, if the system reports it', async () => {
   const mock = await startMock({ isWatching: true });
   const body = JSON.stringify({ model: '0x0-10-10', messages: [question], stream: true });
   const headers = { authorization: `Bearer ${apiKey}` };
-  const response = await fetch(`${mock.baseUrl}/chat/completions`, {
+  const response = await fetch(`${mock.baseURL}/chat/completions`, {
     method: 'POST',
     headers,
     body,
@@ -112,13 +112,13 @@ describe('the mock over TLS', () => {
   const asked = (ca?: string) => {
     const headers = { authorization: `Bearer ${apiKey}` };
     const options = { method: 'POST', headers, agent: false, ...(ca && { ca }) };
-    return request(`${mock.baseUrl}/chat/completions`, options).end(
+    return request(`${mock.baseURL}/chat/completions`, options).end(
       JSON.stringify({ model: '0x0-12', messages: [question] }),
     );
   };
 
   it('answers a client that trusts its certificate', async () => {
-    expect(mock.baseUrl).toMatch(/^https:/);
+    expect(mock.baseURL).toMatch(/^https:/);
     const [response] = await once(asked(mock.certificate), 'response');
     const [choice] = listAt(await json(response), 'choices');
     expect(textAt(at(choice, 'message'), 'content')).toBe(answerOf(12));

@@ -12,7 +12,7 @@ import { watchStream } from './watch-stream.js';
 /** A model that plays scripts over HTTP. */
 export interface Mock {
   /** Up to and including `/v1`. */
-  readonly baseUrl: string;
+  readonly baseURL: string;
   /** What a client over TLS has to trust, in PEM. Undefined without TLS. */
   readonly certificate: string | undefined;
   /** What it has seen so far. */
@@ -81,7 +81,7 @@ export const startMock = async ({
   const address = server.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   return {
-    baseUrl: `http${isTls ? 's' : ''}://127.0.0.1:${port}/v1`,
+    baseURL: `http${isTls ? 's' : ''}://127.0.0.1:${port}/v1`,
     certificate: identity?.cert,
     seen: () => Promise.resolve(seen()),
     close: () =>

@@ -47,10 +47,10 @@ describe('a process that is measured', () => {
     async () => {
       const module = adapter(
         'tls',
-        `export const open = ({ baseUrl }) => ({
+        `export const open = ({ baseURL }) => ({
           call: async () => {
-            await fetch(baseUrl);
-            throw new Error('Reached ' + new URL(baseUrl).protocol);
+            await fetch(baseURL);
+            throw new Error('Reached ' + new URL(baseURL).protocol);
           },
         });`,
       );
@@ -129,11 +129,11 @@ describe('a process that is measured', () => {
     ],
     [
       'is refused',
-      `export const open = ({ baseUrl }) => ({
+      `export const open = ({ baseURL }) => ({
         call: async (model) => {
           const body = JSON.stringify({ model, messages: [], tools: [], stream: true });
           const headers = { authorization: 'Bearer bench-key' };
-          await fetch(baseUrl + '/chat/completions', { method: 'POST', headers, body });
+          await fetch(baseURL + '/chat/completions', { method: 'POST', headers, body });
           return '';
         },
       });`,

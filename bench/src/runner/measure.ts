@@ -38,10 +38,10 @@ export const measure = async <Options, Result>(
   const mock = await startMockProcess(measurement);
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
-    const { baseUrl, certificate } = mock;
+    const { baseURL, certificate } = mock;
     const trusted = certificate && join(folder, 'certificate.pem');
     if (trusted) writeFileSync(trusted, certificate);
-    const outcome = await outcomeOf(measurement, baseUrl, trusted);
+    const outcome = await outcomeOf(measurement, baseURL, trusted);
     const seen = await mock.seen();
     return { result: resultOf(measurement, outcome, refusals(seen)), seen };
   } finally {
@@ -74,10 +74,10 @@ const refusals = ({ refused: [first] }: Seen): readonly string[] =>
 
 const outcomeOf = <Options, Result>(
   { module, job, options, node, limitMs }: Measurement<Options, Result>,
-  baseUrl: string,
+  baseURL: string,
   trusted?: string,
 ): Promise<unknown> => {
   const process = fileURLToPath(new URL('../../dist/jobs/process.js', import.meta.url));
-  const args = [module, baseUrl, job.name, JSON.stringify(options)];
+  const args = [module, baseURL, job.name, JSON.stringify(options)];
   return onlyMessage(startChild(process, args, { execPath: node, trusted }), limitMs);
 };

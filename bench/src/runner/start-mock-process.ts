@@ -34,8 +34,8 @@ export const startMockProcess = async ({
   };
 };
 
-const isStarted = isShape<Pick<Mock, 'baseUrl' | 'certificate'>>({
-  baseUrl: isText,
+const isStarted = isShape<Pick<Mock, 'baseURL' | 'certificate'>>({
+  baseURL: isText,
   certificate: (value) => value === undefined || isText(value),
 });
 

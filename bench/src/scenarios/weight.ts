@@ -31,16 +31,16 @@ const packages = (...imports: readonly string[]): Import => ({
 
 /** An entry of core is weighed with the main one: no program imports it alone. */
 const coreEntries = (): readonly Import[] => {
-  const path = createRequire(import.meta.url).resolve('@millrace/core/package.json');
+  const path = createRequire(import.meta.url).resolve('millrace/package.json');
   const manifest: unknown = JSON.parse(readFileSync(path, 'utf8'));
   const exported = at(manifest, 'exports');
   const entries = Object.keys(isRecord(exported) ? exported : {}).filter(
     (entry) => entry !== '.' && !entry.endsWith('.json'),
   );
   return entries.map((entry) => ({
-    name: `@millrace/core${entry.slice(1)}`,
-    imports: ['@millrace/core', `@millrace/core${entry.slice(1)}`],
-    size: () => sizeOfPackages(['@millrace/core', 'rxjs'], folder),
+    name: `millrace${entry.slice(1)}`,
+    imports: ['millrace', `millrace${entry.slice(1)}`],
+    size: () => sizeOfPackages(['millrace', 'rxjs'], folder),
   }));
 };
 
@@ -48,10 +48,10 @@ const own: readonly Import[] = [
   packages('rxjs'),
   packages('openai'),
   packages('@anthropic-ai/sdk'),
-  packages('@millrace/core', 'rxjs'),
-  packages('@millrace/openai', '@millrace/core', 'rxjs'),
-  packages('@millrace/anthropic', '@millrace/core', 'rxjs'),
-  packages('@millrace/openai', '@millrace/core', 'rxjs', 'openai'),
+  packages('millrace', 'rxjs'),
+  packages('@millrace/openai', 'millrace', 'rxjs'),
+  packages('@millrace/anthropic', 'millrace', 'rxjs'),
+  packages('@millrace/openai', 'millrace', 'rxjs', 'openai'),
   ...coreEntries(),
 ];
 

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from 'node:http';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import { type Agent, createAgent, type Demand, type Model, textOf } from '@millrace/core';
-import { type CallStore, createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
+import { type Agent, createAgent, type Demand, type Model, textOf } from 'millrace';
+import { type CallStore, createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
 import { serve, type ServeOptions, toNodeListener } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';

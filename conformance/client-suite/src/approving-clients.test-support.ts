@@ -1,7 +1,7 @@
 import { type Part, Role, type StreamResponse } from '@a2a-js/sdk';
 import { ClientFactory, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
 import { HttpAgent } from '@ag-ui/client';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import * as ai from 'ai';
 import OpenAI from 'openai';
 import { State } from './clients/ai-sdk.js';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import * as ai6 from 'ai';
 import { a2aColumn } from './clients/a2a.js';
 import { agUiColumn } from './clients/ag-ui.js';

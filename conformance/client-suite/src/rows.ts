@@ -1,6 +1,6 @@
-import { MillraceError, requireApproval, suspend, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, type ScriptedAnswer, text, toolCall } from '@millrace/core/testing';
+import { MillraceError, requireApproval, suspend, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { finish, type ScriptedAnswer, text, toolCall } from 'millrace/testing';
 import type { ServeOptions } from '@millrace/server/node';
 import { BehaviorSubject, filter, map, of, take, throwError } from 'rxjs';
 import type { Scene } from './stage.js';

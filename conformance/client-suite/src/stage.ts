@@ -1,7 +1,7 @@
 import { a2a } from '@millrace/a2a/server';
-import { type AgentOptions, createAgent, type ModelChunk, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { type ScriptedAnswer, type ScriptedModel, scriptedModel } from '@millrace/core/testing';
+import { type AgentOptions, createAgent, type ModelChunk, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { type ScriptedAnswer, type ScriptedModel, scriptedModel } from 'millrace/testing';
 import { agUi } from '@millrace/server/ag-ui';
 import { approvalQueue } from '@millrace/server/approvals';
 import { serve, type ServeOptions } from '@millrace/server/node';

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { a2a } from '@millrace/a2a/server';
-import { type Agent, createAgent, type ResultSource, toolResults } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { keepSessions } from '@millrace/core/sessions';
+import { type Agent, createAgent, type ResultSource, toolResults } from 'millrace';
+import { journal } from 'millrace/journal';
+import { keepSessions } from 'millrace/sessions';
 import {
   type FaultServer,
   type Played,
@@ -71,7 +71,7 @@ const agentOf = ({ url }: Played, mcpApprovals?: ResultSource): Agent =>
     name: 'helper',
     model: openai.responses('gpt-5-mini', {
       apiKey: 'sk-test',
-      baseUrl: url,
+      baseURL: url,
       retry: false,
       ...(mcpApprovals !== undefined && { mcpApprovals }),
     }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createAgent, output, tool, type Tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { record } from '@millrace/core/testing';
+import { createAgent, output, tool, type Tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { record } from 'millrace/testing';
 import {
   type Answer,
   bytes,

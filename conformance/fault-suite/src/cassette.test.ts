@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { type AgentEvent, createAgent, type Model, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { cassette, marbles, record, verifyEvents } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, type Model, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { cassette, marbles, record, verifyEvents } from 'millrace/testing';
 import {
   bytes,
   type FaultServer,
@@ -51,8 +51,8 @@ const playFaults = (retryAfterMs: number): Promise<Played> => {
   });
 };
 
-const modelAt = (baseUrl: string): Model =>
-  openai.chat('gpt-5-mini', { apiKey, baseUrl, retry: { minMs: 20, retryPartial: true } });
+const modelAt = (baseURL: string): Model =>
+  openai.chat('gpt-5-mini', { apiKey, baseURL, retry: { minMs: 20, retryPartial: true } });
 
 /** It would fail if it was asked. */
 const offline = modelAt('http://127.0.0.1:9/nobody');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { record } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { record } from 'millrace/testing';
 import {
   type Answer,
   type FaultServer,

@@ -1,4 +1,4 @@
-import { createAgent, textOf } from '@millrace/core';
+import { createAgent, textOf } from 'millrace';
 import {
   bytes,
   type FaultServer,

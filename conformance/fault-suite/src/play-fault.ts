@@ -7,10 +7,10 @@ import {
   textOf,
   tool,
   toolResults,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { jsonSchema } from '@millrace/core/schema';
-import { verifyEvents } from '@millrace/core/testing';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { jsonSchema } from 'millrace/schema';
+import { verifyEvents } from 'millrace/testing';
 import type { Fault, FaultServer, SeenRequest, Wire } from '@millrace/fault-server';
 import { inspect } from 'node:util';
 import {

@@ -1,5 +1,5 @@
 import { anthropic } from '@millrace/anthropic';
-import type { Model } from '@millrace/core';
+import type { Model } from 'millrace';
 import type { Wire } from '@millrace/fault-server';
 import { openai } from '@millrace/openai';
 import type { VendorSettings } from '@millrace/wire';
@@ -20,14 +20,14 @@ const settings: VendorSettings = {
   },
 };
 
-type Subject = (baseUrl: string, otherwise?: VendorSettings) => Model;
+type Subject = (baseURL: string, otherwise?: VendorSettings) => Model;
 
 /** Makes the model of a wire at an address. */
 export const subjects: Readonly<Record<Wire, Subject>> = {
-  chat: (baseUrl, otherwise) =>
-    openai.chat('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
-  responses: (baseUrl, otherwise) =>
-    openai.responses('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
-  messages: (baseUrl, otherwise) =>
-    anthropic('claude-sonnet-4-5', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+  chat: (baseURL, otherwise) =>
+    openai.chat('gpt-5-mini', { apiKey: secret, baseURL, ...settings, ...otherwise }),
+  responses: (baseURL, otherwise) =>
+    openai.responses('gpt-5-mini', { apiKey: secret, baseURL, ...settings, ...otherwise }),
+  messages: (baseURL, otherwise) =>
+    anthropic('claude-sonnet-4-5', { apiKey: secret, baseURL, ...settings, ...otherwise }),
 };

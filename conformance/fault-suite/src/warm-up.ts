@@ -1,4 +1,4 @@
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { type FaultServer, streamed, streamOf, wires } from '@millrace/fault-server';
 import { subjects } from './subjects.js';
 

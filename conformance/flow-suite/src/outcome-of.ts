@@ -1,4 +1,4 @@
-import { isMillraceError } from '@millrace/core';
+import { isMillraceError } from 'millrace';
 
 /** Resolves to the word for how a call has ended: the reason of its reply, or the code of its error. Never rejects. */
 export const outcomeOf = (reply: Promise<{ readonly reason: string }>): Promise<string> =>

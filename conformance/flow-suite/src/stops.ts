@@ -1,5 +1,5 @@
-import type { CallOptions } from '@millrace/core';
-import type { Session } from '@millrace/core/sessions';
+import type { CallOptions } from 'millrace';
+import type { Session } from 'millrace/sessions';
 import { filter, firstValueFrom, map } from 'rxjs';
 import { outcomeOf } from './outcome-of.js';
 

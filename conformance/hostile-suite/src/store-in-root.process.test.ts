@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { calls$, journal } from '@millrace/core/journal';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { calls$, journal } from 'millrace/journal';
+import { scriptedModel, text } from 'millrace/testing';
 import { openSqlite } from '@millrace/store/sqlite';
 import { markdownFiles } from '@millrace/tools';
 import { type FileApprover, fileTools } from '@millrace/tools/files';
@@ -56,9 +56,9 @@ const output = (name: string, input: object, approve: true | FileApprover = true
 /** Opens the store in another process, which makes one call, or runs the program given. */
 const elsewhere = async (program = 'await agent.call("?")'): Promise<string> => {
   const script = `
-    import { createAgent } from '@millrace/core';
-    import { calls$, journal } from '@millrace/core/journal';
-    import { scriptedModel, text } from '@millrace/core/testing';
+    import { createAgent } from 'millrace';
+    import { calls$, journal } from 'millrace/journal';
+    import { scriptedModel, text } from 'millrace/testing';
     import { openSqlite } from '@millrace/store/sqlite';
     import { lastValueFrom, toArray } from 'rxjs';
     const store = openSqlite(process.argv[1]);

@@ -1,7 +1,7 @@
 // The program that the scenarios for clients start: an agent that lists the tools of the server at a URL, and calls each.
-import { createAgent, isMillraceError, type Tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { isRecord } from '@millrace/core/values';
+import { createAgent, isMillraceError, type Tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
+import { isRecord } from 'millrace/values';
 import { mcp, type McpServer, mcpTools } from '@millrace/mcp';
 import {
   auth,

@@ -1,5 +1,5 @@
-import { type ContentBlock, type JsonSchema, type Tool, tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type ContentBlock, type JsonSchema, type Tool, tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   type McpClient,
   type McpForm,

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { serveMcp } from '@millrace/mcp/server';
 import { firstValueFrom, ReplaySubject } from 'rxjs';
 import { everything, offered } from './everything.js';

@@ -45,8 +45,7 @@ function withLinksInCode(md) {
     const [declared] = env.relativePath.match(/[^/]+(?=\.md$)/);
     const others = Object.values(names);
     const linked = (word) => {
-      const page =
-        own[word] ?? names['@millrace/core'][word] ?? others.find((it) => it[word])?.[word];
+      const page = own[word] ?? names['millrace'][word] ?? others.find((it) => it[word])?.[word];
       return page === undefined || word === declared
         ? word
         : `<a href="${base}api/${page}">${word}</a>`;

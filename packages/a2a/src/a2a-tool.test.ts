@@ -9,9 +9,9 @@ import {
   textOf,
   tool,
   toolResults,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { asyncScheduler, firstValueFrom, lastValueFrom, NEVER, ReplaySubject, Subject } from 'rxjs';
 import { a2aTool } from './index.js';
 import { artifactOf, textPart } from './parts.js';

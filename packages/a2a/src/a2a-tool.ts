@@ -7,8 +7,8 @@ import {
   type ToolContext,
   type ToolOutput,
   restoreAsyncContext,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   defined,
@@ -18,7 +18,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   asyncScheduler,
   catchError,

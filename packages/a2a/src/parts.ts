@@ -6,7 +6,7 @@ import {
   type StreamResponse,
   type Task,
 } from '@a2a-js/sdk';
-import type { ContentBlock, MediaSource } from '@millrace/core';
+import type { ContentBlock, MediaSource } from 'millrace';
 
 const plain = { metadata: undefined, filename: '' } as const;
 

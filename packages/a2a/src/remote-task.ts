@@ -1,5 +1,5 @@
 import { type Artifact, type Part, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk';
-import { type ContentBlock, suspend, textBlock, toolOutput, type ToolOutput } from '@millrace/core';
+import { type ContentBlock, suspend, textBlock, toolOutput, type ToolOutput } from 'millrace';
 import { blockOf } from './parts.js';
 import { cleaned } from './remote.js';
 

@@ -7,8 +7,8 @@ import {
   JsonRpcTransportHandler,
   ServerCallContext,
 } from '@a2a-js/sdk/server';
-import { type AgentEvent, createAgent, isEvent, type Reply, type Tool } from '@millrace/core';
-import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, isEvent, type Reply, type Tool } from 'millrace';
+import { record, scriptedModel, text, toolCall } from 'millrace/testing';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -6,8 +6,8 @@ import {
   JsonRpcTransportFactory,
 } from '@a2a-js/sdk/client';
 import { A2AError } from '@a2a-js/sdk/errors';
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { type Complete, isRecord, untrustedText } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { type Complete, isRecord, untrustedText } from 'millrace/values';
 import {
   catchError,
   concatMap,

@@ -14,8 +14,8 @@ export const accessOf = ({ betas, headers, ...options }: AnthropicOptions): Mess
   const access = resolveAccess(
     {
       vendor,
-      baseUrl: ownUrl,
-      baseUrlVariable: 'ANTHROPIC_BASE_URL',
+      baseURL: ownUrl,
+      baseURLVariable: 'ANTHROPIC_BASE_URL',
       exampleUrl: 'https://example.com',
       keyVariables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
       headersVariable: 'ANTHROPIC_CUSTOM_HEADERS',
@@ -23,13 +23,13 @@ export const accessOf = ({ betas, headers, ...options }: AnthropicOptions): Mess
     { ...options, headers: withBetas(headers ?? {}, betas ?? []) },
   );
   // Request paths start with it.
-  const baseUrl = access.baseUrl.replace(/\/v1$/u, '');
-  return { ...access, baseUrl, vendor: vendorAt(baseUrl) };
+  const baseURL = access.baseURL.replace(/\/v1$/u, '');
+  return { ...access, baseURL, vendor: vendorAt(baseURL) };
 };
 
 /** Another server may implement this API: errors must not blame Anthropic. */
-const vendorAt = (baseUrl: string): string => {
-  const { host } = new URL(baseUrl);
+const vendorAt = (baseURL: string): string => {
+  const { host } = new URL(baseURL);
   return host === new URL(ownUrl).host ? vendor : `The server at ${host}`;
 };
 

@@ -1,5 +1,5 @@
-import type { ModelChunk, Usage, VendorFacts } from '@millrace/core';
-import { defined, isRecord } from '@millrace/core/values';
+import type { ModelChunk, Usage, VendorFacts } from 'millrace';
+import { defined, isRecord } from 'millrace/values';
 import { at, countAt, type JsonRecord } from '@millrace/wire';
 import { vendor } from './vendor-block.js';
 

@@ -8,9 +8,9 @@ import {
   type ModelRequest,
   textOf,
   tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { lentContext, modelContract } from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { lentContext, modelContract } from 'millrace/testing';
 import {
   bytes,
   type FaultServer,
@@ -53,7 +53,7 @@ const saying = (text: string): ResponseScript => streamed(messagesStream({ text 
 const modelAt = ({ url }: Played, options: AnthropicOptions = {}): Model =>
   anthropic('claude-sonnet-4-5', {
     apiKey: key,
-    baseUrl: url,
+    baseURL: url,
     retry: { attempts: 3, minMs: 1, maxMs: 2 },
     ...options,
   });
@@ -115,12 +115,12 @@ describe('anthropic()', () => {
     ],
     [
       'no address',
-      () => anthropic('claude', { apiKey: key, baseUrl: 'localhost:1' }),
+      () => anthropic('claude', { apiKey: key, baseURL: 'localhost:1' }),
       'not an HTTP URL',
     ],
     [
       'a password in the address',
-      () => anthropic('claude', { apiKey: key, baseUrl: 'http://a:bcdefg@c' }),
+      () => anthropic('claude', { apiKey: key, baseURL: 'http://a:bcdefg@c' }),
       "option 'headers'",
     ],
     ['no tokens', () => anthropic('claude', { apiKey: key, maxTokens: 0 }), 'maxTokens'],
@@ -183,7 +183,7 @@ describe('anthropic()', () => {
 
   it('takes a key that is in the environment by the time of a request', async () => {
     const played = await play(saying('Hi.'));
-    const agent = createAgent({ model: anthropic('claude', { baseUrl: played.url }) });
+    const agent = createAgent({ model: anthropic('claude', { baseURL: played.url }) });
     await failureOf(agent.call('Hello?'));
     process.env['ANTHROPIC_API_KEY'] = key;
     expect(textOf(await agent.call('Hello?'))).toBe('Hi.');
@@ -274,7 +274,7 @@ describe('anthropic()', () => {
       betas: undefined,
       body: undefined,
     };
-    expect(said(await ask(modelAt(played, { ...absent, baseUrl: `${played.url}/v1/` })))).toBe(
+    expect(said(await ask(modelAt(played, { ...absent, baseURL: `${played.url}/v1/` })))).toBe(
       'Hi.',
     );
     const [request] = await played.settled();
@@ -312,7 +312,7 @@ describe('anthropic()', () => {
 
   it('sends no key if a header has one', async () => {
     const played = await play(saying('Hi.'));
-    await ask(anthropic('claude', { baseUrl: played.url, headers: { 'X-Api-Key': key } }));
+    await ask(anthropic('claude', { baseURL: played.url, headers: { 'X-Api-Key': key } }));
     await ask(modelAt(played, { headers: { Authorization: 'Bearer of-the-gateway' } }));
     const [bare, set] = await played.settled();
     expect(bare?.headers).toMatchObject({ 'x-api-key': key });
@@ -509,7 +509,7 @@ describe('a model that thinks', () => {
   ])('R3: %s gets a tool to answer with, and warns of nothing', async (name, options) => {
     const played = await play(answer);
     const reports: ModelReport[] = [];
-    const model = anthropic(name, { apiKey: key, baseUrl: played.url, ...options });
+    const model = anthropic(name, { apiKey: key, baseURL: played.url, ...options });
     const request = { outputSchema: map, tools: [weatherDeclaration] };
     expect(said(await ask(model, request, reports))).toBe('{"a":1}');
     expect(said(await ask(model, { ...request, toolChoice: 'none' }, reports))).toBe('{"a":1}');

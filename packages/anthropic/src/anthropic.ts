@@ -1,4 +1,4 @@
-import type { Model, ModelRequest } from '@millrace/core';
+import type { Model, ModelRequest } from 'millrace';
 import {
   type Access,
   answerToolIf,

@@ -2,7 +2,7 @@ import type {
   BetaContentBlockParam as ContentBlockParam,
   BetaTextCitationParam as TextCitationParam,
 } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { AssistantMessage, TextBlock, ThinkingBlock } from '@millrace/core';
+import type { AssistantMessage, TextBlock, ThinkingBlock } from 'millrace';
 import { isEncodedSignature, type WireNames } from '@millrace/wire';
 import { citationsBack } from './citations.js';
 import { fieldsBack, opaqueBlock } from './vendor-block.js';

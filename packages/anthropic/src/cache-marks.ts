@@ -1,5 +1,5 @@
 import type { BetaCacheControlEphemeral as CacheControlEphemeral } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { CacheMark } from '@millrace/core';
+import type { CacheMark } from 'millrace';
 import { at, type JsonRecord } from '@millrace/wire';
 
 /** The lifetime of a prefix in Anthropic's prompt cache. */

@@ -1,6 +1,6 @@
 import type { BetaTextCitationParam as TextCitationParam } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { Citation } from '@millrace/core';
-import { defined, isRecord } from '@millrace/core/values';
+import type { Citation } from 'millrace';
+import { defined, isRecord } from 'millrace/values';
 import { at, countAt, type JsonRecord, textAt } from '@millrace/wire';
 import { fieldsBack, toVendorData } from './vendor-block.js';
 

@@ -7,7 +7,7 @@ import type {
   ToolMessage,
   ToolCallBlock,
   UserMessage,
-} from '@millrace/core';
+} from 'millrace';
 import fc from 'fast-check';
 
 const anyText = fc.oneof(

@@ -1,4 +1,4 @@
-import type { MediaSource } from '@millrace/core';
+import type { MediaSource } from 'millrace';
 import { toBase64 } from './base64.js';
 
 const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;

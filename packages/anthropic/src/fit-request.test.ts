@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ModelRequest } from '@millrace/core';
+import type { ModelRequest } from 'millrace';
 import { fitRequest } from './fit-request.js';
 
 describe('a request that the API takes', () => {

@@ -1,4 +1,4 @@
-import type { ModelRequest } from '@millrace/core';
+import type { ModelRequest } from 'millrace';
 
 /** A supported request, and the names of the options that were dropped, each with the reason. */
 export interface Fitted {

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { Message, ModelRequest } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import type { Message, ModelRequest } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import { toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation, frozen, modelRequest } from './conversations.test-support.js';

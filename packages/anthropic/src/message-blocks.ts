@@ -2,7 +2,7 @@ import type {
   BetaContentBlockParam as ContentBlockParam,
   BetaToolResultBlockParam as ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { Message, ToolMessage } from '@millrace/core';
+import type { Message, ToolMessage } from 'millrace';
 import { type WireNames, withNamePrefix } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';

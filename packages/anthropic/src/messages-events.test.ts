@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AssistantBlock, AssistantMessage, ModelChunk } from '@millrace/core';
+import type { AssistantBlock, AssistantMessage, ModelChunk } from 'millrace';
 import { toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { toAssistantBlocks } from './assistant-blocks.js';

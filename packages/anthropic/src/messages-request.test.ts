@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { isMillraceError, type ModelRequest } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMillraceError, type ModelRequest } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { checkMessagesRequest } from '@millrace/fault-server';
 import { type JsonRecord, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';

@@ -2,8 +2,8 @@ import type {
   OutputConfig,
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
-import type { AssistantMessage, Message, ModelRequest } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { AssistantMessage, Message, ModelRequest } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   type JsonRecord,
   listAt,

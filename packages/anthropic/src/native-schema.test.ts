@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonSchema } from '@millrace/core';
+import type { JsonSchema } from 'millrace';
 import { nativeSchema } from './native-schema.js';
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({

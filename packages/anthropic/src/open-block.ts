@@ -1,5 +1,5 @@
-import type { ModelChunk } from '@millrace/core';
-import { exactJson, isRecord } from '@millrace/core/values';
+import type { ModelChunk } from 'millrace';
+import { exactJson, isRecord } from 'millrace/values';
 import {
   at,
   blockIndex,

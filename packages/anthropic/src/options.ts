@@ -1,10 +1,10 @@
-import { isObject, isRecord, oneOf, type Rule, wholeNumber } from '@millrace/core/values';
+import { isObject, isRecord, oneOf, type Rule, wholeNumber } from 'millrace/values';
 import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { CacheTime } from './cache-marks.js';
 import type { Effort } from './messages-request.js';
 import type { Thinking } from './thinking.js';
 
-/** Options of a model of Anthropic. A `/v1` at the end of `baseUrl` is removed. */
+/** Options of a model of Anthropic. A `/v1` at the end of `baseURL` is removed. */
 export interface AnthropicOptions extends VendorSettings {
   /** The default of the request's `maxTokens`. Default: 32,000, or the lower limit of an older model. */
   readonly maxTokens?: number | undefined;

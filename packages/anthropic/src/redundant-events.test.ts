@@ -1,10 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  type AssistantMessage,
-  createAgent,
-  isMillraceError,
-  type ModelChunk,
-} from '@millrace/core';
+import { type AssistantMessage, createAgent, isMillraceError, type ModelChunk } from 'millrace';
 import fc from 'fast-check';
 import { filter, from, lastValueFrom, take, throwError } from 'rxjs';
 import { createMessagesReader } from './messages-events.js';

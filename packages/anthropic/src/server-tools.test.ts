@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AssistantBlock, createAgent, type Message, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { type AssistantBlock, createAgent, type Message, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import {
   bytes,
   checkMessagesRequest,
@@ -59,7 +59,7 @@ const talk = async (answers: readonly ResponseScript[], interrupts = false) => {
   const played = await server.play({ responses: answers });
   const model = anthropic('claude-sonnet-4-5', {
     apiKey: 'sk-ant-0123456789abcdef',
-    baseUrl: played.url,
+    baseURL: played.url,
     retry: false,
     builtInTools: [{ type: 'web_search_20260318', name: 'web_search' }],
   });

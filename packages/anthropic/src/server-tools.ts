@@ -1,4 +1,4 @@
-import type { AssistantBlock, AssistantMessage, Message, VendorBlock } from '@millrace/core';
+import type { AssistantBlock, AssistantMessage, Message, VendorBlock } from 'millrace';
 import { textAt } from '@millrace/wire';
 import { fieldsBack, vendor } from './vendor-block.js';
 

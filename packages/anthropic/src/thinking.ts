@@ -1,5 +1,5 @@
 import type { ThinkingConfigParam } from '@anthropic-ai/sdk/resources/messages';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { isThinking } from './assistant-blocks.js';
 import type { Turn } from './turns.js';
 

@@ -1,5 +1,5 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
-import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
+import { type JsonSchema, MillraceError, type ToolDeclaration } from 'millrace';
 import {
   memoizeByObject,
   type RawJson,

@@ -3,8 +3,8 @@ import type {
   BetaContentBlockParam as ContentBlockParam,
   BetaUserMessageParam as UserMessageParam,
 } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { Message } from '@millrace/core';
-import { toExactJson } from '@millrace/core/values';
+import type { Message } from 'millrace';
+import { toExactJson } from 'millrace/values';
 import { at } from '@millrace/wire';
 import { type CacheTime, type MarkBudget, timeOf, withMark } from './cache-marks.js';
 

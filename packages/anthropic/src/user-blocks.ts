@@ -11,7 +11,7 @@ import {
   type ImageBlock,
   type MediaSource,
   MillraceError,
-} from '@millrace/core';
+} from 'millrace';
 import { textFromBase64 } from './base64.js';
 import { cacheMark, cacheTime } from './cache-marks.js';
 import { withoutDataUrl } from './data-url.js';

@@ -1,6 +1,6 @@
 import type { BetaContentBlockParam as ContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { VendorBlock, VendorData } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { VendorBlock, VendorData } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { type JsonRecord, textAt } from '@millrace/wire';
 
 /** The name of the vendor in messages, also of models that another host serves. */

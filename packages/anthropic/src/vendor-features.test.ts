@@ -6,8 +6,8 @@ import {
   type Reply,
   textOf,
   tool,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
 import {
   type FaultServer,
   messagesBlock,
@@ -75,7 +75,7 @@ const talk = async (
   const played = await server.play({ responses: answers });
   const model = anthropic('claude-sonnet-4-5', {
     apiKey: 'sk-ant-0123456789abcdef',
-    baseUrl: played.url,
+    baseURL: played.url,
     retry: false,
     ...options,
   });
@@ -314,7 +314,7 @@ describe('what users send', () => {
     const played = await server.play({ responses: [ok] });
     const model = anthropic('claude-sonnet-4-5', {
       apiKey: 'sk-ant-0123456789abcdef',
-      baseUrl: played.url,
+      baseURL: played.url,
     });
     const message = {
       role: 'user' as const,

@@ -1,12 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type {
-  AssistantBlock,
-  ContentBlock,
-  Message,
-  ToolResultBlock,
-  UserMessage,
-} from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import type { AssistantBlock, ContentBlock, Message, ToolResultBlock, UserMessage } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';

@@ -1,5 +1,5 @@
-import { type Message, MillraceError } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { type Message, MillraceError } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import { cachedSerializer, type Serializer, textAt, type WireNames } from '@millrace/wire';
 import { messageBlocks } from './message-blocks.js';
 import { createServerToolPairs } from './server-tools.js';

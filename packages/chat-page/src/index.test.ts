@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel } from 'millrace/testing';
 import { chatServer, type ChatServerOptions } from '@millrace/server/chat';
 import { chatPage, type ChatPageOptions } from './index.js';
 

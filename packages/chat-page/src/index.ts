@@ -1,4 +1,4 @@
-import { checkOptions, isText, type Rule } from '@millrace/core/values';
+import { checkOptions, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';

@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
+import type { AgentEvent } from 'millrace';
+import type { CallStore } from 'millrace/journal';
 import {
   catchError,
   defaultIfEmpty,

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent } from '@millrace/core';
-import { draining } from '@millrace/core/journal';
-import { marbles, scriptedModel, text } from '@millrace/core/testing';
+import { type AgentEvent, createAgent } from 'millrace';
+import { draining } from 'millrace/journal';
+import { marbles, scriptedModel, text } from 'millrace/testing';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
 import { answerOnly } from './presentation/presenter.js';
 import { ask$ } from './ask.js';

@@ -1,4 +1,4 @@
-import { type AgentEvent, type CallOptions, createDemand, interruptOn, only } from '@millrace/core';
+import { type AgentEvent, type CallOptions, createDemand, interruptOn, only } from 'millrace';
 import {
   catchError,
   connect,

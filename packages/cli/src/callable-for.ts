@@ -1,5 +1,5 @@
-import { type Agent, MillraceError } from '@millrace/core';
-import { type Session, sessions } from '@millrace/core/sessions';
+import { type Agent, MillraceError } from 'millrace';
+import { type Session, sessions } from 'millrace/sessions';
 import type { Begin } from './ask.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import type { Prepared } from './prepare.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scriptedModel } from '@millrace/core/testing';
+import { scriptedModel } from 'millrace/testing';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chooseModel, type ModelChoice } from './choose-model.js';

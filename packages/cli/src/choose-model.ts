@@ -1,4 +1,4 @@
-import { type Model, MillraceError } from '@millrace/core';
+import { type Model, MillraceError } from 'millrace';
 import { firstModelName } from './first-model-name.js';
 import type { UsageUnit } from './presentation/describe-reply.js';
 
@@ -35,17 +35,17 @@ export const modelChoices: readonly ModelChoice[] = [
     variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
     factory: async ({ env, name }) => {
       const { openai } = await import('@millrace/openai');
-      const { OPENAI_BASE_URL: baseUrl = '', OPENAI_API_KEY: apiKey } = env;
-      const host = hostOf(baseUrl);
-      const isAsked = name === undefined && host !== undefined && isLocal(baseUrl);
-      const found = isAsked ? await firstModelName(baseUrl, apiKey) : undefined;
+      const { OPENAI_BASE_URL: baseURL = '', OPENAI_API_KEY: apiKey } = env;
+      const host = hostOf(baseURL);
+      const isAsked = name === undefined && host !== undefined && isLocal(baseURL);
+      const found = isAsked ? await firstModelName(baseURL, apiKey) : undefined;
       const chosen = name ?? found ?? 'gpt-5-mini';
       const guess =
         isAsked && found === undefined
           ? ' (a guess: the endpoint does not list its models; see --model)'
           : '';
       const about = `the model ${chosen} at ${host ?? 'OpenAI'}${guess}`;
-      return { model: openai(chosen, given({ apiKey, baseUrl })), about, unit: 'tokens' };
+      return { model: openai(chosen, given({ apiKey, baseURL })), about, unit: 'tokens' };
     },
   },
   {
@@ -53,13 +53,13 @@ export const modelChoices: readonly ModelChoice[] = [
     factory: async ({ env, name = 'claude-sonnet-4-5' }) => {
       const { anthropic } = await import('@millrace/anthropic');
       const {
-        ANTHROPIC_BASE_URL: baseUrl,
+        ANTHROPIC_BASE_URL: baseURL,
         ANTHROPIC_API_KEY: key,
         ANTHROPIC_AUTH_TOKEN: token,
       } = env;
       const apiKey = key === undefined || key === '' ? token : key;
-      const about = `the model ${name} at ${hostOf(baseUrl) ?? 'Anthropic'}`;
-      return { model: anthropic(name, given({ apiKey, baseUrl })), about, unit: 'tokens' };
+      const about = `the model ${name} at ${hostOf(baseURL) ?? 'Anthropic'}`;
+      return { model: anthropic(name, given({ apiKey, baseURL })), about, unit: 'tokens' };
     },
   },
   {
@@ -93,16 +93,16 @@ export const chooseModel = (
 
 /** The values that are set. An empty variable counts as not set. */
 const given = (
-  settings: Readonly<Record<'apiKey' | 'baseUrl', string | undefined>>,
-): { readonly apiKey?: string; readonly baseUrl?: string } =>
+  settings: Readonly<Record<'apiKey' | 'baseURL', string | undefined>>,
+): { readonly apiKey?: string; readonly baseURL?: string } =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? '') !== ''));
 
 /** Whether a server is on a local network. The first model of a vendor's list could be any, at any price. */
-const isLocal = (baseUrl: string): boolean =>
+const isLocal = (baseURL: string): boolean =>
   /^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal$|[^.]+$|.*\.local$)/.test(
-    new URL(baseUrl).hostname,
+    new URL(baseURL).hostname,
   );
 
 /** The host of a base URL, without path and credentials. */
-const hostOf = (baseUrl = ''): string | undefined =>
-  URL.canParse(baseUrl) ? new URL(baseUrl).host : undefined;
+const hostOf = (baseURL = ''): string | undefined =>
+  URL.canParse(baseURL) ? new URL(baseURL).host : undefined;

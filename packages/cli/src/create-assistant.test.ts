@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { createAssistant, findWorkspace } from './create-assistant.js';
 
 const directory = process.cwd();

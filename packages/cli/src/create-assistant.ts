@@ -1,7 +1,7 @@
 import { readFile as readText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Agent, type AgentOptions, createAgent, type Tool } from '@millrace/core';
+import { type Agent, type AgentOptions, createAgent, type Tool } from 'millrace';
 
 /** The agent of the command. */
 export interface Assistant {

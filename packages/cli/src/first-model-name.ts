@@ -5,11 +5,11 @@ const timeoutMs = 3_000;
  * advance. Resolves to undefined if the endpoint does not list its models.
  */
 export const firstModelName = async (
-  baseUrl: string,
+  baseURL: string,
   apiKey: string | undefined,
 ): Promise<string | undefined> => {
   try {
-    const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/models`, {
+    const response = await fetch(`${baseURL.replace(/\/+$/, '')}/models`, {
       headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
       redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),

@@ -1,70 +1,12 @@
-// The parts that most programs use, of @millrace/core, its subpaths and the file store. Imports nothing of the command.
-// The types are those that declarations of a program must be able to name: with pnpm, it cannot import them from core.
 export {
-  type Agent,
-  type AgentEvent,
-  type AnyRun,
-  approval,
-  type CallOptions,
-  contextKey,
-  type ContextKey,
-  createAgent,
-  type EventOf,
-  fallback,
-  guardOutput,
-  history,
-  inProcessMemory,
-  type Input,
-  type InputMessage,
-  type InputSchema,
-  type Interceptor,
-  isMillraceError,
-  type Layer,
-  logEvents,
-  type MemoryFactory,
-  type Message,
-  MillraceError,
-  type Model,
-  on,
-  only,
-  output,
-  type OutputLayer,
-  outputOf,
-  type OutputOf,
-  parallel,
-  race,
-  replies,
-  type Reply,
-  requireApproval,
-  retry,
-  route,
-  sequential,
-  suspend,
-  text,
-  textOf,
-  textSoFar,
-  timeouts,
-  tool,
-  type Tool,
-  type ToolContext,
-  type ToolOutput,
-  type ToolRun,
-  toolResults,
-  toolRuns,
-  type Validator,
-  watch,
-} from '@millrace/core';
-export {
-  type CallStore,
-  calls$,
-  type CallSummary,
-  type Journal,
-  type JournalStore,
-  journal,
-} from '@millrace/core/journal';
-export { redact } from '@millrace/core/guards';
-export { jsonSchema } from '@millrace/core/schema';
-export { type Session, type Sessions, sessions } from '@millrace/core/sessions';
-export { agentTool, supervisor } from '@millrace/core/teams';
-export { openFiles } from './file-store.js';
-export type { Store } from '@millrace/store';
+  type ChosenModel,
+  type ModelChoice,
+  modelChoices,
+  type ModelSetting,
+} from './choose-model.js';
+export type { UsageUnit } from './presentation/describe-reply.js';
+export type { Environment } from './environment.js';
+export { main } from './main.js';
+export { marblePicture } from './marbles/marble-picture.js';
+export { present, type PresentOptions } from './presentation/present.js';
+export { createTheme, type Theme } from './presentation/theme.js';

@@ -1,5 +1,5 @@
-import { type Agent, isMillraceError } from '@millrace/core';
-import { type Drainable, draining, type Journal, journal } from '@millrace/core/journal';
+import { type Agent, isMillraceError } from 'millrace';
+import { type Drainable, draining, type Journal, journal } from 'millrace/journal';
 import { chooseModel, type ChosenModel } from './choose-model.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import { createAssistant } from './create-assistant.js';

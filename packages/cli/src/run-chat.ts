@@ -11,7 +11,7 @@ import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 import { startCall, callableFor } from './callable-for.js';
 import { createPrompt } from './terminal/prompt.js';
-import { sessions } from '@millrace/core/sessions';
+import { sessions } from 'millrace/sessions';
 
 /** Chats in a new conversation, or in the named one. Resolves to the exit code. */
 export const runChat = async (setting: Setting<AskArguments>): Promise<number> => {

@@ -52,7 +52,7 @@ const feedUntil = async ({ origin, hash }: URL, wanted: string): Promise<string>
   return all;
 };
 
-describe('millrace devtools', () => {
+describe('npx @millrace/cli devtools', () => {
   it('shows the runs of a store on a page, until a signal', async () => {
     spawnSync(process.execPath, [program, '--store', 'runs', '6 * 7?'], where);
     const { child, ended, address } = await started('devtools', '--store', 'runs', '--port', '0');
@@ -71,7 +71,7 @@ describe('millrace devtools', () => {
     const { child, ended, address } = await started(
       ...['serve', '--port', '0', '--devtools', '--no-store', '--no-page'],
     );
-    expect(await feedUntil(address, 'holdable')).toContain('"title":"millrace serve"');
+    expect(await feedUntil(address, 'holdable')).toContain('"title":"Millrace"');
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
   });

@@ -1,4 +1,4 @@
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { storeDevtools } from '@millrace/devtools';
 import { EMPTY, firstValueFrom, ignoreElements, map, merge, tap } from 'rxjs';
 import type { Outcome } from './ask.js';

@@ -80,7 +80,7 @@ const started = (argv: readonly string[], env: Variables = {}) => {
 const hello =
   '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}\n';
 
-describe('millrace mcp', () => {
+describe('npx @millrace/cli mcp', () => {
   it('serves its tools, which say that they only read', async () => {
     const { client, logged } = await connected([]);
     const { tools } = await client.listTools();

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { parse, resolve } from 'node:path';
-import { createAgent, type MillraceError, type Tool } from '@millrace/core';
+import { createAgent, type MillraceError, type Tool } from 'millrace';
 import { asTool, type Listening, serveMcp } from '@millrace/mcp/server';
 import { EMPTY, endWith, firstValueFrom, ignoreElements, map, merge, tap } from 'rxjs';
 import type { Outcome } from './ask.js';

@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/values';
+import { nearMatches } from 'millrace/values';
 import { firstValueFrom } from 'rxjs';
 import { answer } from './answer.js';
 import type { AskArguments } from './command-line/arguments.js';

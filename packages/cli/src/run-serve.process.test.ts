@@ -50,7 +50,7 @@ const ask = (url: string, question: string): Promise<Response> =>
     }),
   });
 
-describe('millrace serve', () => {
+describe('npx @millrace/cli serve', () => {
   it('answers chat clients, logs on stderr, and keeps conversations for the next server', async () => {
     const first = await serving('--store', 'chats');
     expect(await (await ask(first.url, '6 * 7?')).text()).toContain('[DONE]');

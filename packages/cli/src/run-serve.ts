@@ -1,8 +1,8 @@
 import { chatPage } from '@millrace/chat-page';
 import { a2a } from '@millrace/a2a/server';
 import type { Devtools } from '@millrace/devtools';
-import { createAgent } from '@millrace/core';
-import { type CallStore, journal } from '@millrace/core/journal';
+import { createAgent } from 'millrace';
+import { type CallStore, journal } from 'millrace/journal';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
 import { serve } from '@millrace/server/node';
@@ -85,7 +85,7 @@ const openDevtools = async (
   const { createDevtools } = await import('@millrace/devtools');
   return createDevtools({
     enabled: true,
-    title: 'millrace serve',
+    title: 'Millrace',
     print: (line) => void stderr.write(`${line}\n`),
     ...(store === undefined ? { forks: true } : { journal: journal(store) }),
   });

@@ -14,7 +14,7 @@ export const run = async (setting: Setting): Promise<number> => {
     }
     case 'init': {
       const { init } = await import('create-millrace');
-      return init({ ...setting.environment, command: 'millrace init', argv: given.argv });
+      return init({ ...setting.environment, command: 'npx @millrace/cli init', argv: given.argv });
     }
     case 'runs': {
       const { showRuns } = await import('./runs/show-runs.js');

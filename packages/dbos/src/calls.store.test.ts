@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { attach$, journal } from '@millrace/core/journal';
+import { attach$, journal } from 'millrace/journal';
 import { filter, firstValueFrom, lastValueFrom, map, take, toArray } from 'rxjs';
 import {
   clerk,

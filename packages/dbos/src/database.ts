@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
-import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   type Connection,
   type ConnectionOptions,

@@ -9,8 +9,8 @@ import {
   type Agent,
   type AgentEvent,
   type EventOf,
-} from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import {
   exhaustMap,

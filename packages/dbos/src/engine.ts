@@ -1,5 +1,5 @@
-import type { Agent, AgentEvent, Input, Reply, ToolCallBlock, Verdict } from '@millrace/core';
-import type { fork$ } from '@millrace/core/journal';
+import type { Agent, AgentEvent, Input, Reply, ToolCallBlock, Verdict } from 'millrace';
+import type { fork$ } from 'millrace/journal';
 import type { DatabaseStore, PostgresOptions } from '@millrace/store/postgres';
 import type { PoolConfig } from 'pg';
 import type { Observable } from 'rxjs';

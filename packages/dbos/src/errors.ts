@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord, messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord, messageOf } from 'millrace/values';
 import { defer, from, type Observable, retry, timer } from 'rxjs';
 
 /** Time between two attempts, in milliseconds. */

@@ -1,12 +1,6 @@
-import {
-  type AgentEvent,
-  isEvent,
-  isMillraceError,
-  MillraceError,
-  type Reply,
-} from '@millrace/core';
-import { attach$ } from '@millrace/core/journal';
-import { longestDelayMs } from '@millrace/core/values';
+import { type AgentEvent, isEvent, isMillraceError, MillraceError, type Reply } from 'millrace';
+import { attach$ } from 'millrace/journal';
+import { longestDelayMs } from 'millrace/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   concat,

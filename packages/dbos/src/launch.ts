@@ -1,6 +1,6 @@
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { MillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import { Observable } from 'rxjs';
 import type { Database } from './database.js';
 import { unavailable } from './errors.js';

@@ -6,8 +6,8 @@ import {
   MillraceError,
   type ToolCallBlock,
   type Verdict,
-} from '@millrace/core';
-import { isRecord, isSameInput, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord, isSameInput, parsedJson } from 'millrace/values';
 import {
   concatMap,
   defer,

@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Agent, type Input, isMillraceError, MillraceError } from '@millrace/core';
-import { fork$, isUndecided$ } from '@millrace/core/journal';
-import {
-  checkOptions,
-  isObject,
-  isRecord,
-  isText,
-  numberFrom,
-  type Rule,
-} from '@millrace/core/values';
+import { type Agent, type Input, isMillraceError, MillraceError } from 'millrace';
+import { fork$, isUndecided$ } from 'millrace/journal';
+import { checkOptions, isObject, isRecord, isText, numberFrom, type Rule } from 'millrace/values';
 import { type DatabaseStore, openPostgres, type PostgresOptions } from '@millrace/store/postgres';
 import {
   catchError,

@@ -1,4 +1,4 @@
-import { type CallOptions, type Input, MillraceError, toolResults } from '@millrace/core';
+import { type CallOptions, type Input, MillraceError, toolResults } from 'millrace';
 import {
   checkFormat,
   checkOptions,
@@ -7,7 +7,7 @@ import {
   isText,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 
 /** The options of a call that JSON can express. Others belong to the workers: see `callOptions` of `work$`. */
 export type PlainCallOptions = Pick<CallOptions, 'request' | 'limits' | 'metadata'>;

@@ -6,10 +6,10 @@ import {
   isMillraceError,
   type Layer,
   type Reply,
-} from '@millrace/core';
-import type { CallStore, Journal } from '@millrace/core/journal';
-import { keepSessions, type KeptSession } from '@millrace/core/sessions';
-import { parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import type { CallStore, Journal } from 'millrace/journal';
+import { keepSessions, type KeptSession } from 'millrace/sessions';
+import { parsedJson } from 'millrace/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { journalContract, memoryContract, sessionStoreContract } from '@millrace/core/testing';
+import { journalContract, memoryContract, sessionStoreContract } from 'millrace/testing';
 import pg from 'pg';
 import { openDatabase } from './database.js';
 import { done, type Engines, startEngines } from './engine.test-support.js';

@@ -1,6 +1,6 @@
-import { isMillraceError, MillraceError, type Suspension, toolOutput } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMillraceError, MillraceError, type Suspension, toolOutput } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   catchError,
   concatMap,

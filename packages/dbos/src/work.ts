@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { DBOS, DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
 import { wfQueueRunner } from '@dbos-inc/dbos-sdk/internal/wfqueue';
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { journal } from 'millrace/journal';
+import { messageOf } from 'millrace/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,

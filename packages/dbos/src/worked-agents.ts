@@ -1,4 +1,4 @@
-import { type Agent, MillraceError } from '@millrace/core';
+import { type Agent, MillraceError } from 'millrace';
 import {
   checkOptions,
   having,
@@ -9,7 +9,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import type { Observable } from 'rxjs';
 import type { Order } from './order.js';
 import type { PerformedAgent, WorkerCallOptions } from './perform.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AgentEvent } from '@millrace/core';
+import type { AgentEvent } from 'millrace';
 import pg from 'pg';
 import { filter, firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
 import { done, type Engines, over, replyText, startEngines, until } from './engine.test-support.js';

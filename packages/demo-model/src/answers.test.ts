@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Message } from '@millrace/core';
+import type { Message } from 'millrace';
 import {
   answerOf,
   assistant,

@@ -8,7 +8,7 @@ import {
   type ToolDeclaration,
   type ToolMessage,
   type UserMessage,
-} from '@millrace/core';
+} from 'millrace';
 import { asapScheduler } from 'rxjs';
 import { demoModel } from './index.js';
 

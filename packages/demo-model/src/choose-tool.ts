@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@millrace/core';
+import type { ToolDeclaration } from 'millrace';
 import { type Filling, fillArguments } from './fill-arguments.js';
 import { type Parameter, readParameters } from './parameter.js';
 import { overlaps, type Phrase, stemsIn, type Word } from './phrase.js';

@@ -5,7 +5,7 @@ import {
   textOf,
   type ToolMessage,
   toolCallsOf,
-} from '@millrace/core';
+} from 'millrace';
 import type { Input } from './fill-arguments.js';
 
 /** A tool call, and its result. */

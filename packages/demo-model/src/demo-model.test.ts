@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createDemand, type ModelChunk } from '@millrace/core';
-import { modelContract } from '@millrace/core/testing';
+import { createDemand, type ModelChunk } from 'millrace';
+import { modelContract } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { chunksOf, contextOf, requestOf, used, user } from './ask.test-support.js';

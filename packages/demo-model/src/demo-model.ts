@@ -5,8 +5,8 @@ import {
   type ModelContext,
   type ModelRequest,
   textOf,
-} from '@millrace/core';
-import { checkOptions, isDelay } from '@millrace/core/values';
+} from 'millrace';
+import { checkOptions, isDelay } from 'millrace/values';
 import { concatMap, defer, first, from, map, type Observable, of, timer } from 'rxjs';
 import { respond, type Response } from './respond.js';
 

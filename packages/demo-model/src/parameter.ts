@@ -1,5 +1,5 @@
-import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { JsonSchema } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { isExpression } from './arithmetic.js';
 import { stemsIn } from './phrase.js';
 

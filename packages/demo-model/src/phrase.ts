@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/values';
+import { lookUpForm, termsIn } from 'millrace/values';
 
 /** A stretch of text. */
 export interface Span {

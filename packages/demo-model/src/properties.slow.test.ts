@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Message, ModelRequest, ToolDeclaration } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import type { Message, ModelRequest, ToolDeclaration } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import fc from 'fast-check';
 import { firstValueFrom } from 'rxjs';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ModelRequest, ToolDeclaration } from '@millrace/core';
+import type { ModelRequest, ToolDeclaration } from 'millrace';
 import { callsOf, declare, requestOf, shopTools, tools } from './ask.test-support.js';
 
 /** The calls for a question, as `name: argument, argument`. */

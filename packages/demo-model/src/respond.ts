@@ -1,4 +1,4 @@
-import type { ModelRequest } from '@millrace/core';
+import type { ModelRequest } from 'millrace';
 import { introduce, writeAnswer } from './answer.js';
 import { readTool } from './choose-tool.js';
 import { readConversation } from './conversation.js';

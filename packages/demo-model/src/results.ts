@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 
 /** A passage that a tool found. */
 interface Passage {

@@ -1,11 +1,11 @@
-import { type Agent, type CallOptions, type Layer, wrapAgent } from '@millrace/core';
+import { type Agent, type CallOptions, type Layer, wrapAgent } from 'millrace';
 import {
   type CallStore,
   createCallStore,
   inProcessCalls,
   type Journal,
   journal,
-} from '@millrace/core/journal';
+} from 'millrace/journal';
 import {
   asyncScheduler,
   BehaviorSubject,

@@ -1,7 +1,7 @@
-import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from '@millrace/core';
-import type {} from '@millrace/core/journal';
-import type {} from '@millrace/core/sessions';
-import { isRecord } from '@millrace/core/values';
+import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from 'millrace';
+import type {} from 'millrace/journal';
+import type {} from 'millrace/sessions';
+import { isRecord } from 'millrace/values';
 import {
   type CallEntry,
   type ChunkRun,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type EventOf, on, textBlock, tool, transient } from '@millrace/core';
-import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type EventOf, on, textBlock, tool, transient } from 'millrace';
+import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { request as httpRequest } from 'node:http';
 import { firstValueFrom, lastValueFrom, map, NEVER, Subject, toArray } from 'rxjs';
 import { createDevtools, devtools, type DevtoolsOptions } from './index.js';

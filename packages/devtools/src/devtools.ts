@@ -1,5 +1,5 @@
-import { type Agent, MillraceError } from '@millrace/core';
-import type { CallStore, Journal } from '@millrace/core/journal';
+import { type Agent, MillraceError } from 'millrace';
+import type { CallStore, Journal } from 'millrace/journal';
 import {
   checkOptions,
   having,
@@ -9,7 +9,7 @@ import {
   isText,
   messageOf,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { EMPTY, isObservable, type Observable, ReplaySubject, Subscription, tap } from 'rxjs';
 import { createAgentSource } from './agent-source.js';
 import { checkToken, pageRules, served$ } from './served.js';

@@ -1,5 +1,5 @@
-import { type EventOf, MillraceError, type on } from '@millrace/core';
-import { isMessage, isRecord } from '@millrace/core/values';
+import { type EventOf, MillraceError, type on } from 'millrace';
+import { isMessage, isRecord } from 'millrace/values';
 import { EMPTY, Observable, type Subscriber, type Subscription } from 'rxjs';
 import { shown } from './call-log.js';
 import type { Breakpoint, Hold, HoldAction, Mark } from './page/protocol.js';

@@ -1,4 +1,4 @@
-import type { Demand } from '@millrace/core';
+import type { Demand } from 'millrace';
 import {
   BehaviorSubject,
   concatMap,

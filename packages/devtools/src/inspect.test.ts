@@ -9,8 +9,8 @@ import {
   openDemand,
   textBlock,
   tool,
-} from '@millrace/core';
-import { type MarbleHelpers, marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { type MarbleHelpers, marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import { delay, EMPTY, filter, map, merge, of, Subscription, switchMap, tap, timer } from 'rxjs';
 import { type AgentSourceOptions, createAgentSource } from './agent-source.js';
 import { type FeedLine, isChunkRun, isMark, type LogItem } from './page/protocol.js';

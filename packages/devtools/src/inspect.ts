@@ -6,9 +6,9 @@ import {
   onCall,
   type Perform,
   watch,
-} from '@millrace/core';
-import { interruptLayer } from '@millrace/core/call';
-import { isRecord, isSameInput } from '@millrace/core/values';
+} from 'millrace';
+import { interruptLayer } from 'millrace/call';
+import { isRecord, isSameInput } from 'millrace/values';
 import {
   concatMap,
   defer,

@@ -1,13 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import {
-  fromReadableStream,
-  isMillraceError,
-  MillraceError,
-  toReadableStream,
-} from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { fromReadableStream, isMillraceError, MillraceError, toReadableStream } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { toNodeListener } from '@millrace/server/node';
 import { pageRoutes } from '@millrace/server/page';
 import {

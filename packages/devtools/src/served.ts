@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { isText, type Rule } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isText, type Rule } from 'millrace/values';
 import { defer, mergeMap, type Observable } from 'rxjs';
 import type { PageOptions } from './listen.js';
 import type { Source } from './source.js';

@@ -1,4 +1,4 @@
-import type { MillraceError } from '@millrace/core';
+import type { MillraceError } from 'millrace';
 import {
   fork$,
   otherAnswer,
@@ -7,8 +7,8 @@ import {
   type StepEdit,
   type StepSummary,
   steps$,
-} from '@millrace/core/journal';
-import { messageOf } from '@millrace/core/values';
+} from 'millrace/journal';
+import { messageOf } from 'millrace/values';
 import { EMPTY, mergeMap, type Observable, toArray } from 'rxjs';
 import { refused } from './holds.js';
 import type { Hub } from './hub.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type ModelChunk, tool } from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, ReplaySubject, type Subscription } from 'rxjs';
 import { type StoreDevtoolsOptions, storeDevtools } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';

@@ -1,4 +1,4 @@
-import type { Agent } from '@millrace/core';
+import type { Agent } from 'millrace';
 import {
   attach$,
   type CallStore,
@@ -6,8 +6,8 @@ import {
   type CallSummary,
   journal,
   replay$,
-} from '@millrace/core/journal';
-import { checkOptions, having, isRecord, isText, type Rule } from '@millrace/core/values';
+} from 'millrace/journal';
+import { checkOptions, having, isRecord, isText, type Rule } from 'millrace/values';
 import {
   asyncScheduler,
   catchError,

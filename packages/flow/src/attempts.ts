@@ -1,4 +1,4 @@
-import { type Model, retry as retryModel, type Tool } from '@millrace/core';
+import { type Model, retry as retryModel, type Tool } from 'millrace';
 import { type MonoTypeOperatorFunction, retry, type SchedulerLike, timer } from 'rxjs';
 import type { FlowRetry } from './document.js';
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { inProcessMemory, type MemoryFactory, suspend, tool, toolResults } from '@millrace/core';
+import { inProcessMemory, type MemoryFactory, suspend, tool, toolResults } from 'millrace';
 import {
   type CallStoreDriver,
   createCallStore,
   inProcessCalls,
   journal,
   suspendBelow,
-} from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { flowAgent } from './flow-agent.js';
 
 interface Process {

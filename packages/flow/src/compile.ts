@@ -1,4 +1,4 @@
-import { MillraceError, type Model } from '@millrace/core';
+import { MillraceError, type Model } from 'millrace';
 import { catchError, defer, of } from 'rxjs';
 import { modelWithRetry } from './attempts.js';
 import { innerOf, onErrorOf } from './branches.js';

@@ -1,6 +1,6 @@
-import { createAgent, isMillraceError, type Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, isMillraceError, type Tool } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { jsonSchema } from 'millrace/schema';
 import { idempotentMethods } from './components/http.js';
 import type {
   AgentParams,

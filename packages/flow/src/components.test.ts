@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  interruptOn,
-  MillraceError,
-  only,
-  type Reply,
-  suspend,
-  textOf,
-  tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { marbles, scriptedModel, text } from '@millrace/core/testing';
+import { interruptOn, MillraceError, only, type Reply, suspend, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { marbles, scriptedModel, text } from 'millrace/testing';
 import fc from 'fast-check';
 import {
   catchError,

@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/values';
+import { nearMatches } from 'millrace/values';
 
 /** A sentence with the nearest candidate, or else with the first candidates. */
 export const didYouMean = (

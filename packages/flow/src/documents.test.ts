@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf, tool } from '@millrace/core';
-import { citationsIn } from '@millrace/core/retrieval';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
+import { textOf, tool } from 'millrace';
+import { citationsIn } from 'millrace/retrieval';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
 import {
   type ScriptedAnswer,
   type ScriptedModel,
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { of, throwError } from 'rxjs';

@@ -10,7 +10,7 @@ import {
   text as texts,
   textOf,
   tool,
-} from '@millrace/core';
+} from 'millrace';
 import {
   finish,
   marbles,
@@ -18,12 +18,12 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { catchError, concat, delay, map, NEVER, of, take, tap, throwError } from 'rxjs';
 import { play } from './flow.test-support.js';
 import { flowAgent } from './flow-agent.js';
-import { journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
+import { journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
 
 type Links = Readonly<Record<string, unknown>>;
 const component = (component_name: string, params: object, links: Links = {}): object => ({

@@ -7,7 +7,7 @@ import {
   type Message,
   MillraceError,
   textOf,
-} from '@millrace/core';
+} from 'millrace';
 import {
   checkOptions,
   defined,
@@ -17,8 +17,8 @@ import {
   isText,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
-import { asAgent, createStep } from '@millrace/core/teams';
+} from 'millrace/values';
+import { asAgent, createStep } from 'millrace/teams';
 import { defer, map } from 'rxjs';
 import { compileGraph } from './compile.js';
 import { initialVariables } from './components/set.js';

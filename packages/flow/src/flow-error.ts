@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { defined, messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { defined, messageOf } from 'millrace/values';
 
 /** The error of a flow whose component failed without `on_error`. Its `code` is that of the component's error. */
 export class FlowError extends MillraceError {

@@ -7,7 +7,7 @@ import {
   textOf,
   tool,
   toolResults,
-} from '@millrace/core';
+} from 'millrace';
 import {
   type CallStoreDriver,
   createCallStore,
@@ -16,10 +16,10 @@ import {
   type Journal,
   journal,
   suspendBelow,
-} from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import { finish, record, text, toolCall } from '@millrace/core/testing';
+} from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { finish, record, text, toolCall } from 'millrace/testing';
 import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
 import { type FlowOptions, flowAgent } from './flow-agent.js';
 

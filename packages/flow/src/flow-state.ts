@@ -1,5 +1,5 @@
-import type { CallOptions, EventOf, Layer } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { CallOptions, EventOf, Layer } from 'millrace';
+import { isRecord } from 'millrace/values';
 import type { ComponentStatus, FlowChange, Variables } from './scope.js';
 
 /** The state of a flow, in `stateChanged` events named `flow`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Model, type Reply, tool } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { type Model, type Reply, tool } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
 import { from, map, timer, VirtualTimeScheduler } from 'rxjs';
 import { flowAgent } from './flow-agent.js';

@@ -5,8 +5,8 @@ import {
   type Input,
   type Reply,
   text,
-} from '@millrace/core';
-import { verifyEvents } from '@millrace/core/testing';
+} from 'millrace';
+import { verifyEvents } from 'millrace/testing';
 import { filter, lastValueFrom, of, tap, toArray } from 'rxjs';
 
 /** What was heard of a call. */

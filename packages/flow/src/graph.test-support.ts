@@ -1,4 +1,4 @@
-import type { CallOptions } from '@millrace/core';
+import type { CallOptions } from 'millrace';
 import type { CompiledGraph, CompiledNode } from './run-graph.js';
 import type { Scope } from './scope.js';
 import { done, type Work } from './work.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '@millrace/core';
-import { marbles } from '@millrace/core/testing';
+import { textOf } from 'millrace';
+import { marbles } from 'millrace/testing';
 import fc from 'fast-check';
 import { map } from 'rxjs';
 import { play } from './flow.test-support.js';

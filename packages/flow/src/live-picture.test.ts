@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AgentEvent } from '@millrace/core';
-import { marbles } from '@millrace/core/testing';
+import type { AgentEvent } from 'millrace';
+import { marbles } from 'millrace/testing';
 import { last, map, scan } from 'rxjs';
 import { flowAgent } from './flow-agent.js';
 import { flowStates, livePicture } from './live-picture.js';

@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@millrace/core';
-import { checkOptions, isFunction } from '@millrace/core/values';
+import type { AgentEvent } from 'millrace';
+import { checkOptions, isFunction } from 'millrace/values';
 import {
   concat,
   defer,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { tool, type Tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel } from '@millrace/core/testing';
+import { tool, type Tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel } from 'millrace/testing';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

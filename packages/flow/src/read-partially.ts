@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { FlowDocument } from './document.js';
 import { readDocument, type SchemaFault } from './schema-problems.js';
 

@@ -1,5 +1,5 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
-import { MillraceError, textOf } from '@millrace/core';
+import { isRecord, parsedJson } from 'millrace/values';
+import { MillraceError, textOf } from 'millrace';
 import { limits } from './limits.js';
 import { type ConversationMessage, type Item, noOutput, type Output, type Scope } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';

@@ -1,5 +1,5 @@
-import type { Model, Tool, ToolContext } from '@millrace/core';
-import type { Retriever } from '@millrace/core/retrieval';
+import type { Model, Tool, ToolContext } from 'millrace';
+import type { Retriever } from 'millrace/retrieval';
 import type { FlowVariable, HumanField } from './document.js';
 
 /** A function of the program. It returns a value, a Promise or an Observable (the last value counts). */

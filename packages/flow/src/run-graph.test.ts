@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { marbles } from '@millrace/core/testing';
+import { marbles } from 'millrace/testing';
 import fc from 'fast-check';
 import { concat, defer, lastValueFrom, map, Observable, of, tap, timer } from 'rxjs';
 import { graphOf, scopeOf } from './graph.test-support.js';

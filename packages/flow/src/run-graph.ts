@@ -1,6 +1,6 @@
-import type { Reply } from '@millrace/core';
-import { callsInAnyOrder, callsInOrder } from '@millrace/core/teams';
-import { createSemaphore } from '@millrace/core/traffic';
+import type { Reply } from 'millrace';
+import { callsInAnyOrder, callsInOrder } from 'millrace/teams';
+import { createSemaphore } from 'millrace/traffic';
 import {
   AsyncSubject,
   catchError,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { ErrorObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { didYouMean } from './did-you-mean.js';

@@ -1,5 +1,5 @@
-import type { RetrievedPassage } from '@millrace/core/retrieval';
-import type { CallOptions, ContentBlock, Reply } from '@millrace/core';
+import type { RetrievedPassage } from 'millrace/retrieval';
+import type { CallOptions, ContentBlock, Reply } from 'millrace';
 
 export interface Output {
   readonly text: string;

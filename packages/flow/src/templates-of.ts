@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { onErrorOf } from './branches.js';
 import type { FlowComponent, SwitchCondition } from './document.js';
 

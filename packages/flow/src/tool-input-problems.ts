@@ -1,5 +1,5 @@
-import type { Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { Tool } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { didYouMean } from './did-you-mean.js';
 import type { FlowComponents } from './document.js';
 import { type Finding, problemAt } from './problem.js';

@@ -1,5 +1,5 @@
-import { type CallOptions, MillraceError, type Model, type Reply, textOf } from '@millrace/core';
-import { silent } from '@millrace/core/teams';
+import { type CallOptions, MillraceError, type Model, type Reply, textOf } from 'millrace';
+import { silent } from 'millrace/teams';
 import { asyncScheduler, type Observable, subscribeOn, throwError } from 'rxjs';
 import type { Output, Scope } from './scope.js';
 

@@ -3,7 +3,7 @@
 // The time to the first chunk is log-normal, independently for both models. A loser is aborted: it costs its input only.
 import console from 'node:console';
 import { parseArgs } from 'node:util';
-import { openDemand } from '@millrace/core';
+import { openDemand } from 'millrace';
 import { hedge } from '@millrace/gateway';
 import { concat, map, of, take, timer, VirtualTimeScheduler } from 'rxjs';
 

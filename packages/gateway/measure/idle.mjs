@@ -3,8 +3,8 @@
 import console from 'node:console';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { createAgent, tool } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import { hedge, liveInstructions, liveModel, liveTools, speculate } from '@millrace/gateway';
 import { BehaviorSubject, from, lastValueFrom, Observable } from 'rxjs';
 

@@ -4,7 +4,7 @@ import console from 'node:console';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { from, lastValueFrom, timer } from 'rxjs';
 import { concatMap } from 'rxjs/operators';
 import { cacheResponses, canary, circuitBreaker, routeModels } from '@millrace/gateway';

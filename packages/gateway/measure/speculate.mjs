@@ -3,8 +3,8 @@
 // takes `tool ms`, the others 50 ms.
 import console from 'node:console';
 import { parseArgs } from 'node:util';
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { speculate } from '@millrace/gateway';
 import { concatMap, delay, from, lastValueFrom, map, of, timer, VirtualTimeScheduler } from 'rxjs';
 

@@ -1,5 +1,5 @@
-import type { LoopCall } from '@millrace/core/call';
-import type { Context, OpenRun, PhaseFactory, Run } from '@millrace/core/phases';
+import type { LoopCall } from 'millrace/call';
+import type { Context, OpenRun, PhaseFactory, Run } from 'millrace/phases';
 import { concatMap, type Observable, of, take } from 'rxjs';
 
 /** The phases that wrappers stand for in the list of a turn. */

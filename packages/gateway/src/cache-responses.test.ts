@@ -17,11 +17,11 @@ import {
   only,
   textOf,
   tool,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, marbles, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
-import { budget } from '@millrace/core/traffic';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { finish, marbles, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
+import { budget } from 'millrace/traffic';
 import {
   catchError,
   concat,

@@ -11,7 +11,7 @@ import {
   type ModelRequest,
   type Usage,
   restoreAsyncContext,
-} from '@millrace/core';
+} from 'millrace';
 import {
   checkOptions,
   defined,
@@ -21,7 +21,7 @@ import {
   isRecord,
   messageOf,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   catchError,
   concat,
@@ -50,7 +50,7 @@ import {
 } from './response-store.js';
 import { createSingleFlight } from './single-flight.js';
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** A request was answered without asking the model, or shared the answer of another one. */
     readonly cacheHit: {

@@ -5,15 +5,8 @@ import {
   type Layer,
   MillraceError,
   type Model,
-} from '@millrace/core';
-import {
-  checkOptions,
-  fnv1a,
-  isFunction,
-  isText,
-  messageOf,
-  type Rule,
-} from '@millrace/core/values';
+} from 'millrace';
+import { checkOptions, fnv1a, isFunction, isText, messageOf, type Rule } from 'millrace/values';
 import { catchError, defer, of, tap } from 'rxjs';
 import { choosingLayer } from './choose-model.js';
 import { around, hasContent, isModel, ready, userOf } from './model-parts.js';

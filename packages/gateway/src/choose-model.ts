@@ -1,7 +1,7 @@
-import { type Cell, cell, type Layer, type Model, type Perform, type Step } from '@millrace/core';
-import type { LoopCall } from '@millrace/core/call';
-import { type Context, type OpenRun, phase, type PhaseFactory } from '@millrace/core/phases';
-import { isRecord } from '@millrace/core/values';
+import { type Cell, cell, type Layer, type Model, type Perform, type Step } from 'millrace';
+import type { LoopCall } from 'millrace/call';
+import { type Context, type OpenRun, phase, type PhaseFactory } from 'millrace/phases';
+import { isRecord } from 'millrace/values';
 import { defer, map, type Observable, of } from 'rxjs';
 import { around } from './model-parts.js';
 

@@ -9,7 +9,7 @@ import {
   only,
   retry,
   textOf,
-} from '@millrace/core';
+} from 'millrace';
 import {
   finish,
   lentContext,
@@ -17,7 +17,7 @@ import {
   marbles,
   scriptedModel,
   text,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import {
   catchError,
   concatMap,

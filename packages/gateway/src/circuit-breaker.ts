@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError, type Model, type ModelChunk } from '@millrace/core';
+import { isMillraceError, MillraceError, type Model, type ModelChunk } from 'millrace';
 import {
   checkOptions,
   type Complete,
@@ -6,7 +6,7 @@ import {
   isFunction,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   defer,
   finalize,

@@ -5,8 +5,8 @@ import {
   createDemand,
   type EventOf,
   type ModelChunk,
-} from '@millrace/core';
-import { marbles, scriptedModel, text } from '@millrace/core/testing';
+} from 'millrace';
+import { marbles, scriptedModel, text } from 'millrace/testing';
 import fc from 'fast-check';
 import {
   concat,

@@ -1,12 +1,5 @@
-import { type AgentEvent, coalesceMap, type EventOf } from '@millrace/core';
-import {
-  checkOptions,
-  defined,
-  having,
-  isDelay,
-  isFunction,
-  wholeNumber,
-} from '@millrace/core/values';
+import { type AgentEvent, coalesceMap, type EventOf } from 'millrace';
+import { checkOptions, defined, having, isDelay, isFunction, wholeNumber } from 'millrace/values';
 import {
   asyncScheduler,
   catchError,

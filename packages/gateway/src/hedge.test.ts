@@ -6,9 +6,9 @@ import {
   type Model,
   type ModelChunk,
   type ModelReport,
-} from '@millrace/core';
-import { finish, lentContext, marbles, record, scriptedModel, text } from '@millrace/core/testing';
-import { budget } from '@millrace/core/traffic';
+} from 'millrace';
+import { finish, lentContext, marbles, record, scriptedModel, text } from 'millrace/testing';
+import { budget } from 'millrace/traffic';
 import {
   catchError,
   EMPTY,

@@ -8,8 +8,8 @@ import {
   type ModelRequest,
   type Usage,
   restoreAsyncContext,
-} from '@millrace/core';
-import { checkOptions, isDelay } from '@millrace/core/values';
+} from 'millrace';
+import { checkOptions, isDelay } from 'millrace/values';
 import {
   catchError,
   concat,
@@ -37,7 +37,7 @@ export interface HedgeOptions {
   readonly afterMs: number;
 }
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** A second model is asked, because the first one is slow. */
     readonly modelHedged: {

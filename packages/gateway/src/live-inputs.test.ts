@@ -10,10 +10,10 @@ import {
   tool,
   type Tool,
   toolGroup,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { marbles, record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { marbles, record, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   BehaviorSubject,
   catchError,

@@ -1,4 +1,4 @@
-import type { LoopCall } from '@millrace/core/call';
+import type { LoopCall } from 'millrace/call';
 import {
   addTools,
   answerTool,
@@ -7,15 +7,9 @@ import {
   type Context,
   type Model,
   timeouts,
-} from '@millrace/core';
-import { limit, reasoning } from '@millrace/core/phases';
-import {
-  checkOptions,
-  type Complete,
-  defined,
-  isRecord,
-  longestDelayMs,
-} from '@millrace/core/values';
+} from 'millrace';
+import { limit, reasoning } from 'millrace/phases';
+import { checkOptions, type Complete, defined, isRecord, longestDelayMs } from 'millrace/values';
 import { concatMap, map, type Observable, of, ReplaySubject } from 'rxjs';
 import { aroundPhases, inCall } from './around-phases.js';
 import { first$, liveRules, type LiveOptions, liveSource, stepIdOf } from './live-source.js';

@@ -1,5 +1,5 @@
-import { type Cell, cell, type Context, MillraceError, restoreAsyncContext } from '@millrace/core';
-import { oneOf, type Rule } from '@millrace/core/values';
+import { type Cell, cell, type Context, MillraceError, restoreAsyncContext } from 'millrace';
+import { oneOf, type Rule } from 'millrace/values';
 import {
   catchError,
   concat,
@@ -34,7 +34,7 @@ export interface LiveOptions {
   readonly onError?: 'fail' | 'keep' | undefined;
 }
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** A call waits for the first value of a live input, or uses another value from this turn on. */
     readonly liveInput: {

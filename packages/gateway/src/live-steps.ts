@@ -1,5 +1,5 @@
-import type { Context, Step } from '@millrace/core';
-import type { OpenRun } from '@millrace/core/phases';
+import type { Context, Step } from 'millrace';
+import type { OpenRun } from 'millrace/phases';
 import {
   concatMap,
   defaultIfEmpty,

@@ -6,8 +6,8 @@ import {
   type Model,
   type ModelChunk,
   timeouts,
-} from '@millrace/core';
-import { defined, having, longestDelayMs, messageOf, type Rule } from '@millrace/core/values';
+} from 'millrace';
+import { defined, having, longestDelayMs, messageOf, type Rule } from 'millrace/values';
 
 /** A rule for options that take a model. */
 export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");

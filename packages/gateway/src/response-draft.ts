@@ -1,5 +1,5 @@
-import { type ModelChunk, noUsage, type Usage } from '@millrace/core';
-import { defined } from '@millrace/core/values';
+import { type ModelChunk, noUsage, type Usage } from 'millrace';
+import { defined } from 'millrace/values';
 
 /** Collects an answer while it streams. */
 export interface ResponseDraft {

@@ -1,11 +1,5 @@
-import {
-  type Block,
-  type Message,
-  type ModelRequest,
-  textOf,
-  type UserMessage,
-} from '@millrace/core';
-import { canonicalJson } from '@millrace/core/values';
+import { type Block, type Message, type ModelRequest, textOf, type UserMessage } from 'millrace';
+import { canonicalJson } from 'millrace/values';
 
 /** A request without what differs in each call: the ids of messages and of tool calls, and data of the user interface. */
 export const requestText = (model: string, { messages, ...options }: ModelRequest): string =>

@@ -1,5 +1,5 @@
-import type { ModelChunk, Usage } from '@millrace/core';
-import { checkOptions, type Rule, wholeNumber } from '@millrace/core/values';
+import type { ModelChunk, Usage } from 'millrace';
+import { checkOptions, type Rule, wholeNumber } from 'millrace/values';
 import { defer, type Observable, of } from 'rxjs';
 
 /** An answer of a model in a cache: plain JSON. */

@@ -11,9 +11,9 @@ import {
   only,
   textOf,
   tool,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
 import {
   finish,
   marbles,
@@ -22,8 +22,8 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
-import { budget } from '@millrace/core/traffic';
+} from 'millrace/testing';
+import { budget } from 'millrace/traffic';
 import { catchError, map, of, throwError } from 'rxjs';
 import {
   byCost,

@@ -6,11 +6,11 @@ import {
   type Model,
   MillraceError,
   type RequestOptions,
-} from '@millrace/core';
-import { estimateTokens } from '@millrace/core/fitting';
-import type { LoopCall } from '@millrace/core/call';
-import type { OpenRun } from '@millrace/core/phases';
-import type { Price } from '@millrace/core/traffic';
+} from 'millrace';
+import { estimateTokens } from 'millrace/fitting';
+import type { LoopCall } from 'millrace/call';
+import type { OpenRun } from 'millrace/phases';
+import type { Price } from 'millrace/traffic';
 import {
   checkOptions,
   isFlag,
@@ -20,13 +20,13 @@ import {
   messageOf,
   numberFrom,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { catchError, defer, from, map, type Observable, of, take, defaultIfEmpty } from 'rxjs';
 import { type Choice, choosingLayer } from './choose-model.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import { isModel, ready } from './model-parts.js';
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** A layer chose a model in place of the agent's own. */
     readonly modelChosen: {

@@ -1,5 +1,4 @@
-import { restoreAsyncContext } from '@millrace/core';
-import type { Demand, ModelChunk, ModelContext } from '@millrace/core';
+import { type Demand, type ModelChunk, type ModelContext, restoreAsyncContext } from 'millrace';
 import {
   BehaviorSubject,
   combineLatest,

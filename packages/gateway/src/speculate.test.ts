@@ -16,9 +16,9 @@ import {
   type ToolDefinition,
   transformChunks,
   transient,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
 import {
   finish,
   type MarbleHelpers,
@@ -27,7 +27,7 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import fc from 'fast-check';
 import {
   catchError,

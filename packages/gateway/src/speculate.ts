@@ -6,10 +6,10 @@ import {
   type ModelChunk,
   type Tool,
   restoreAsyncContext,
-} from '@millrace/core';
-import type { Call } from '@millrace/core/call';
-import { acting, type PhaseFactory, reasoning } from '@millrace/core/phases';
-import { checkOptions, defined, wholeNumber, nearMatches } from '@millrace/core/values';
+} from 'millrace';
+import type { Call } from 'millrace/call';
+import { acting, type PhaseFactory, reasoning } from 'millrace/phases';
+import { checkOptions, defined, wholeNumber, nearMatches } from 'millrace/values';
 import { defer, finalize, merge, take, tap } from 'rxjs';
 import { aroundPhases } from './around-phases.js';
 import { areTexts, namesIn } from './tool-entries.js';
@@ -22,7 +22,7 @@ export interface SpeculateOptions {
   readonly max?: number | undefined;
 }
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** A tool starts while its message still streams; its run is used by the tool call, or cancelled. */
     readonly speculation: {

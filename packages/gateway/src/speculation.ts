@@ -4,7 +4,7 @@ import {
   type ToolCallBlock,
   toolCallsOf,
   type ToolEmission,
-} from '@millrace/core';
+} from 'millrace';
 import {
   type Context,
   isDecidedOn,
@@ -13,9 +13,9 @@ import {
   toolCallIds,
   toolContext,
   unanswered,
-} from '@millrace/core/phases';
-import type { LoopCall } from '@millrace/core/call';
-import { exactJson, isRecord, toolInput } from '@millrace/core/values';
+} from 'millrace/phases';
+import type { LoopCall } from 'millrace/call';
+import { exactJson, isRecord, toolInput } from 'millrace/values';
 import equal from 'fast-deep-equal';
 import {
   catchError,

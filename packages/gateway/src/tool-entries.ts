@@ -1,4 +1,4 @@
-import type { Tool, ToolGroup } from '@millrace/core';
+import type { Tool, ToolGroup } from 'millrace';
 
 export const areTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');

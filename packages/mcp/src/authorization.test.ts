@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { isMillraceError } from '@millrace/core';
+import { isMillraceError } from 'millrace';
 import { ClientCredentialsProvider, type OAuthClientProvider } from '@modelcontextprotocol/client';
 import { assert, asyncProperty, constant, constantFrom, oneof, record } from 'fast-check';
 import { firstValueFrom } from 'rxjs';

@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord, messageOf } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord, messageOf } from 'millrace/values';
 import { Client, type ElicitResult } from '@modelcontextprotocol/client';
 import {
   catchError,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '@millrace/core';
+import { textOf } from 'millrace';
 import { outputOf, outputOfPrompt, outputOfResource } from './content.js';
 import { serverOf } from './server-options.js';
 import { inputOf } from './tools.js';

@@ -4,8 +4,8 @@ import {
   textBlock,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import { cleaned, lineOfJson } from './text.js';
 
 type Fields = Readonly<Record<string, unknown>>;

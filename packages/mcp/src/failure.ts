@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   OAuthClientFlowError,
   OAuthError,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { tool } from '@millrace/core';
+import { tool } from 'millrace';
 import { firstValueFrom, Subject } from 'rxjs';
 import { type HttpFetch, mcp } from './index.js';
 import { serveMcp } from './server/index.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isEvent } from '@millrace/core';
+import { isEvent } from 'millrace';
 import { mcp } from './index.js';
 import { calm, hostile, ran } from './servers.test-support.js';
 

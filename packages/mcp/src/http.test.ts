@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, toolCall } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, toolCall } from 'millrace/testing';
 import { firstValueFrom, Subject, takeUntil } from 'rxjs';
 import { mcp, mcpTools } from './index.js';
 import { calm, ran } from './servers.test-support.js';

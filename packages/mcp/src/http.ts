@@ -1,9 +1,9 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { parsedJson } from '@millrace/core/values';
+import { parsedJson } from 'millrace/values';
 import { noop, timer } from 'rxjs';
 import { SessionLost } from './failure.js';
 import type { MessageReader } from './message-reader.js';

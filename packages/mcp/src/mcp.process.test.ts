@@ -11,8 +11,8 @@ import {
   selectTools,
   type Tool,
   tool,
-} from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
 import { mcp, type McpLayer, mcpTools, type ToolChange } from './index.js';
 import { calm, hostile, ran } from './servers.test-support.js';
@@ -72,8 +72,8 @@ describe('T20: the connection', () => {
         process.stdin.pause();
         setTimeout(() => process.stdin.resume(), 500);
       });`;
-    const program = `import { createAgent } from '@millrace/core';
-      import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+    const program = `import { createAgent } from 'millrace';
+      import { scriptedModel, text, toolCall } from 'millrace/testing';
       import { mcp } from ${JSON.stringify(bundle)};
       const word = 'x'.repeat(200_000);
       const calls = Array.from({ length: 20 }, () => toolCall('calm_use', { word }));

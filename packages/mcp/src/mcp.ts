@@ -7,10 +7,10 @@ import {
   type MillraceError,
   type Tool,
   restoreAsyncContext,
-} from '@millrace/core';
-import type { Call } from '@millrace/core/call';
-import { onSuspensionCancelled } from '@millrace/core/sessions';
-import { messageOf } from '@millrace/core/values';
+} from 'millrace';
+import type { Call } from 'millrace/call';
+import { onSuspensionCancelled } from 'millrace/sessions';
+import { messageOf } from 'millrace/values';
 import {
   combineLatest,
   defer,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isEvent, type ToolOutput, textOf } from '@millrace/core';
+import { isEvent, type ToolOutput, textOf } from 'millrace';
 import fc from 'fast-check';
 import { firstValueFrom, map } from 'rxjs';
 import { outputOf, outputOfPrompt, outputOfResource } from './content.js';

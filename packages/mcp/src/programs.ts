@@ -1,5 +1,5 @@
-import { MillraceError, type Suspension, type ToolOutput } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { MillraceError, type Suspension, type ToolOutput } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   asyncScheduler,
   BehaviorSubject,

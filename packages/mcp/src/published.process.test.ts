@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { isEvent } from '@millrace/core';
+import { isEvent } from 'millrace';
 import { firstValueFrom, of } from 'rxjs';
 import { mcp, mcpTools } from './index.js';
 import { published, ran } from './servers.test-support.js';

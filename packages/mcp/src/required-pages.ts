@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import {
   concatMap,

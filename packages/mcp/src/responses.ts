@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import type { MessageReader } from './message-reader.js';
 

@@ -10,9 +10,9 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
-import { MillraceError, type Tool } from '@millrace/core';
-import type { PatternEngine } from '@millrace/core/schema';
+} from 'millrace/values';
+import { MillraceError, type Tool } from 'millrace';
+import type { PatternEngine } from 'millrace/schema';
 import type {
   AuthProvider,
   CreateMessageRequestParams,

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type AgentEvent, createAgent, isEvent, type Layer, type Reply } from '@millrace/core';
-import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, isEvent, type Layer, type Reply } from 'millrace';
+import { record, scriptedModel, text, toolCall } from 'millrace/testing';
 import type { McpOptions, McpServer } from './server-options.js';
 
 const { resolve } = createRequire(import.meta.url);

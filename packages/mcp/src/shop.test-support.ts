@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { Subject } from 'rxjs';
 import { type Answer, answer, type Message, web } from './web.test-support.js';
 

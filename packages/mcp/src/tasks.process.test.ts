@@ -12,8 +12,8 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Calls an agent whose tool runs as a task, or takes the result of the task that a session of another process waits for. */
 const program = `
-import { createAgent, suspensionsIn, textOf, toolResults } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent, suspensionsIn, textOf, toolResults } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { mcp } from '@millrace/mcp';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { firstValueFrom } from 'rxjs';

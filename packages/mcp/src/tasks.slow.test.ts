@@ -6,9 +6,9 @@ import {
   suspensionsIn,
   textOf,
   toolResults,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
 import { mcp, type McpLayer, type McpOptions } from './index.js';
 import { ran } from './servers.test-support.js';

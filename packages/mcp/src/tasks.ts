@@ -1,11 +1,5 @@
-import {
-  isMillraceError,
-  MillraceError,
-  suspend,
-  toolOutput,
-  type ToolOutput,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isMillraceError, MillraceError, suspend, toolOutput, type ToolOutput } from 'millrace';
+import { isRecord } from 'millrace/values';
 import type { Client, StandardSchemaV1, Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   concatMap,

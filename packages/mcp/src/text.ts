@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { JsonSchema } from '@millrace/core';
-import { isRecord, untrustedText } from '@millrace/core/values';
+import type { JsonSchema } from 'millrace';
+import { isRecord, untrustedText } from 'millrace/values';
 
 /** Text of a server for models and people, cleaned and with a maximum length. */
 export const cleaned = (text: string, maxLength: number): string => {

@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError, type Tool } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError, type Tool } from 'millrace';
+import { messageOf } from 'millrace/values';
 import type { Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   asyncScheduler,

@@ -1,12 +1,5 @@
-import {
-  MillraceError,
-  type Tool,
-  tool,
-  type ToolContext,
-  textBlock,
-  toolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { MillraceError, type Tool, tool, type ToolContext, textBlock, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import type { Client, Progress, Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   concatMap,

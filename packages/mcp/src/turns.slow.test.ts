@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { tool, type Tool } from '@millrace/core';
+import { tool, type Tool } from 'millrace';
 import { BehaviorSubject, firstValueFrom, map, timer } from 'rxjs';
 import { mcp, type McpLayer, type McpOptions } from './index.js';
 import { hostile, ran } from './servers.test-support.js';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterEach } from '@jest/globals';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { McpOptions, McpServer } from './index.js';
 
 export type Message = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createAgent, isMillraceError, type Model } from '@millrace/core';
+import { createAgent, isMillraceError, type Model } from 'millrace';
 import { lastValueFrom } from 'rxjs';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
@@ -48,7 +48,7 @@ describe('a key', () => {
     );
     expect(await failureOf(deepseek('deepseek-chat'))).toMatch(/^config: .*set DEEPSEEK_API_KEY/u);
     expect(await failureOf(openai.responses('gpt-5'))).toMatch(/^config: .*set OPENAI_API_KEY/u);
-    const mine = endpoint({ name: 'Mine', baseUrl: 'http://127.0.0.1:1/v1' });
+    const mine = endpoint({ name: 'Mine', baseURL: 'http://127.0.0.1:1/v1' });
     expect(await failureOf(mine('m'))).toBe("config: Mine needs a key: pass the option 'apiKey'.");
     await expect(
       lastValueFrom(embeddings(profiles.openai, 'm').embed$(['x'])),
@@ -56,10 +56,10 @@ describe('a key', () => {
   });
 
   it('is not needed by a server of one’s own', async () => {
-    const local = accessOf(profiles.openai, { baseUrl: 'http://127.0.0.1:8000/v1' });
+    const local = accessOf(profiles.openai, { baseURL: 'http://127.0.0.1:8000/v1' });
     expect(await keyOf(local)).toEqual({});
     expect(accessOf(profiles.ollama, {}).secrets).toEqual([]);
-    const elsewhere = { baseUrl: 'http://127.0.0.1:8000/v1' };
+    const elsewhere = { baseURL: 'http://127.0.0.1:8000/v1' };
     await expect(keyOf(accessOf(profiles.deepseek, elsewhere))).rejects.toThrow(
       'set DEEPSEEK_API_KEY',
     );
@@ -68,22 +68,22 @@ describe('a key', () => {
   it('X8: is carried by the header that the vendor reads', async () => {
     const access = accessOf(profiles.azure, {
       apiKey: 'az-key',
-      baseUrl: 'https://mine.openai.azure.com/openai/v1',
+      baseURL: 'https://mine.openai.azure.com/openai/v1',
     });
     expect(await keyOf(access)).toEqual({ 'api-key': 'az-key' });
   });
 });
 
 describe('a token', () => {
-  const baseUrl = 'https://mine.openai.azure.com/openai/v1';
+  const baseURL = 'https://mine.openai.azure.com/openai/v1';
 
   it('X8: of Azure, which a function gives, is a bearer token', async () => {
-    const access = accessOf(profiles.azure, { apiKey: () => 'entra', baseUrl });
+    const access = accessOf(profiles.azure, { apiKey: () => 'entra', baseURL });
     expect(await keyOf(access)).toEqual({ authorization: 'Bearer entra' });
   });
 
   it('X8: of others is a key like any', async () => {
-    const profile = { name: 'Mine', baseUrl, keyHeader: 'X-Key' };
+    const profile = { name: 'Mine', baseURL, keyHeader: 'X-Key' };
     const access = accessOf(profile, { apiKey: () => 'k1' });
     expect(await keyOf(access)).toEqual({ 'x-key': 'k1' });
   });
@@ -92,23 +92,23 @@ describe('a token', () => {
 describe('an address', () => {
   it('C7: names the server that answers there', () => {
     const local = 'http://127.0.0.1:11434/v1';
-    expect(serverOf(profiles.openai, profiles.openai.baseUrl ?? '')).toBe('OpenAI');
+    expect(serverOf(profiles.openai, profiles.openai.baseURL ?? '')).toBe('OpenAI');
     expect(serverOf(profiles.openai, local)).toBe('The server at 127.0.0.1:11434');
     expect(serverOf(profiles.ollama, local)).toBe('Ollama');
     expect(serverOf(profiles.ollama, 'https://mill.example/v1')).toBe('Ollama at mill.example');
     expect(serverOf(profiles.azure, 'https://mine.openai.azure.com/openai/v1')).toBe(
       'Azure OpenAI',
     );
-    expect(serverOf({ name: 'Mine', baseUrl: `${local}/` }, local)).toBe('Mine');
+    expect(serverOf({ name: 'Mine', baseURL: `${local}/` }, local)).toBe('Mine');
   });
 
   it('comes from the variable of the vendor', () => {
-    const address = () => accessOf(profiles.openai, { apiKey: 'k' }).baseUrl;
+    const address = () => accessOf(profiles.openai, { apiKey: 'k' }).baseURL;
     expect(address()).toBe('https://api.openai.com/v1');
     process.env['OPENAI_BASE_URL'] = 'http://127.0.0.1:9/v1/';
     expect(address()).toBe('http://127.0.0.1:9/v1');
     expect(failure(() => accessOf(profiles.azure, { apiKey: 'k' }))).toMatch(
-      /set AZURE_OPENAI_BASE_URL, or pass the option 'baseUrl'/u,
+      /set AZURE_OPENAI_BASE_URL, or pass the option 'baseURL'/u,
     );
   });
 });
@@ -165,7 +165,7 @@ describe('endpoint', () => {
     ],
     ...['baseURL', 'base_url', 'baseurl', 'url'].map((name): [() => unknown, RegExp] => [
       () => openai('m', { [name]: 'http://127.0.0.1:1/v1' }),
-      new RegExp(`has no option '${name}'\\. Did you mean 'baseUrl'\\?$`, 'u'),
+      new RegExp(`has no option '${name}'\\. Did you mean 'baseURL'\\?$`, 'u'),
     ]),
     [() => openai('m', { api_key: 'k' } as object), /Did you mean 'apiKey'\?$/u],
     [() => openai('m', { timeout: 5 } as object), /Did you mean 'timeouts'\?$/u],
@@ -224,10 +224,10 @@ describe('endpoint', () => {
       store: undefined,
     };
     expect(openai.responses('gpt-5', { ...options, apiKey: 'k' }).name).toBe('gpt-5');
-    const local = { apiKey: process.env['NO_SUCH_KEY'], baseUrl: 'http://127.0.0.1:1/v1' };
+    const local = { apiKey: process.env['NO_SUCH_KEY'], baseURL: 'http://127.0.0.1:1/v1' };
     expect(openai('m', local).name).toBe('m');
     const profile: Profile = { name: 'Mine', keyVariable: undefined, media: undefined };
-    expect(endpoint(profile)('m', { apiKey: 'k', baseUrl: 'http://127.0.0.1:1/v1' }).name).toBe(
+    expect(endpoint(profile)('m', { apiKey: 'k', baseURL: 'http://127.0.0.1:1/v1' }).name).toBe(
       'm',
     );
   });

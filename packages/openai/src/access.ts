@@ -4,13 +4,13 @@ import type { Profile } from './profile.js';
 
 /** Resolves the address and credentials of a vendor. Throws a `config` error that names what is missing. */
 export const accessOf = (profile: Profile, options: EndpointOptions): Access => {
-  const { name, baseUrl, baseUrlVariable, keyVariable, keyless, isOpenAI } = profile;
+  const { name, baseURL, baseURLVariable, keyVariable, keyless, isOpenAI } = profile;
   const isToken = profile.takesTokens === true && typeof options.apiKey === 'function';
   return resolveAccess(
     {
       vendor: name,
-      baseUrl,
-      baseUrlVariable,
+      baseURL,
+      baseURLVariable,
       exampleUrl: 'https://example.com/v1',
       keyVariables: keyVariable === undefined ? [] : [keyVariable],
       keyHeader: isToken ? undefined : profile.keyHeader,
@@ -24,7 +24,7 @@ export const accessOf = (profile: Profile, options: EndpointOptions): Access => 
 };
 
 /** The name of the server in errors: at a custom base URL, it may not be the vendor. */
-export const serverOf = ({ name, baseUrl, isOpenAI }: Profile, address: string): string => {
-  if (baseUrl === undefined || address === baseUrl.trim().replace(/\/+$/u, '')) return name;
+export const serverOf = ({ name, baseURL, isOpenAI }: Profile, address: string): string => {
+  if (baseURL === undefined || address === baseURL.trim().replace(/\/+$/u, '')) return name;
   return `${isOpenAI === true ? 'The server' : name} at ${new URL(address).host}`;
 };

@@ -1,5 +1,5 @@
-import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
-import { canonicalJson, isRecord, parsedJson } from '@millrace/core/values';
+import { type ContentBlock, textOf, type ToolResultBlock } from 'millrace';
+import { canonicalJson, isRecord, parsedJson } from 'millrace/values';
 import { type JsonRecord, textAt } from '@millrace/wire';
 import { mediaOf, resultText } from './content.js';
 import { addressOf, inlined } from './media.js';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer, type Server } from 'node:http';
-import { createAgent, tool, toolOutput, toolResults } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
+import { createAgent, tool, toolOutput, toolResults } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
 import { at, listAt } from '@millrace/wire';
 import type { ResponsesOptions } from './options.js';
 import { openai } from './vendors.js';
@@ -33,9 +33,9 @@ const serveWith = async (options: ResponsesOptions, ...outputs: readonly (readon
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  const baseUrl = `http://127.0.0.1:${port ?? 0}/v1`;
+  const baseURL = `http://127.0.0.1:${port ?? 0}/v1`;
   const model = openai.responses('gpt-5-mini', {
-    ...{ apiKey: 'k', baseUrl, retry: false },
+    ...{ apiKey: 'k', baseURL, retry: false },
     ...options,
   });
   return { model, inputs: () => bodies.map((body) => listAt(body, 'input')), bodies };

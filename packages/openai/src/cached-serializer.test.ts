@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
-import type { Message } from '@millrace/core';
+import type { Message } from 'millrace';
 import { assistant, frozen, results, use, user } from './conversation.test-support.js';
 import { cachedSerializer, type Serializer, type WireNames } from '@millrace/wire';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { encodeSignature } from '@millrace/wire';
 import { chatReader, type ChatSource } from './chat-chunks.js';
 

@@ -1,5 +1,5 @@
-import type { ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { ModelChunk } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   at,
   countAt,

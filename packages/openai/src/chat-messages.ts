@@ -8,8 +8,8 @@ import {
   type ToolMessage,
   type UserMessage,
   type VendorData,
-} from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   decodeSignature,
   type JsonRecord,

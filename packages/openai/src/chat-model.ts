@@ -1,4 +1,4 @@
-import type { Model } from '@millrace/core';
+import type { Model } from 'millrace';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
 import type { EndpointOptions } from './options.js';

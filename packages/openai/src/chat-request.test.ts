@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
+import { isMillraceError, type Message, type ModelRequest, textOf } from 'millrace';
 import { checkChatRequest } from '@millrace/fault-server';
 import {
   encodeSignature,

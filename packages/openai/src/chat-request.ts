@@ -1,4 +1,4 @@
-import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type { JsonSchema, RequestOptions, ToolDeclaration } from 'millrace';
 import {
   type JsonRecord,
   memoizeByObject,

@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { type JsonRecord, textAt } from '@millrace/wire';
 import { citationOf } from './citations.js';
 import { listIn, textIn } from './fields.js';

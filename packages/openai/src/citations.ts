@@ -1,5 +1,5 @@
-import type { Citation, ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { Citation, ModelChunk } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { at, countAt, textAt } from '@millrace/wire';
 
 type Mutable<Type> = { -readonly [Field in keyof Type]: Type[Field] };

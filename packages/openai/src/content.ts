@@ -1,4 +1,4 @@
-import type { ContentBlock, ToolResultBlock } from '@millrace/core';
+import type { ContentBlock, ToolResultBlock } from 'millrace';
 import type { MediaBlock } from './media.js';
 
 /** The text of a tool result for the model. A failure starts with `Error`. */

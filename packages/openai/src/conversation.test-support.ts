@@ -1,6 +1,6 @@
-import type { AssistantBlock, ContentBlock, Message, ModelChunk } from '@millrace/core';
+import type { AssistantBlock, ContentBlock, Message, ModelChunk } from 'millrace';
 import fc from 'fast-check';
-import { parsedJson } from '@millrace/core/values';
+import { parsedJson } from 'millrace/values';
 
 /** A user message, for a test. */
 export const user = (...content: readonly (string | ContentBlock)[]): Message => ({

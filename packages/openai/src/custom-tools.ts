@@ -1,5 +1,5 @@
-import type { RequestOptions, ToolDeclaration } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { RequestOptions, ToolDeclaration } from 'millrace';
+import { isRecord } from 'millrace/values';
 import type { JsonRecord } from '@millrace/wire';
 
 /** The input of a custom tool without a declaration of its own. */

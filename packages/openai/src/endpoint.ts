@@ -1,4 +1,4 @@
-import type { Model } from '@millrace/core';
+import type { Model } from 'millrace';
 import { checkModelCall, optionHint } from '@millrace/wire';
 import { chatModel } from './chat-model.js';
 import {

@@ -1,4 +1,4 @@
-import type { ModelChunk, VendorFacts } from '@millrace/core';
+import type { ModelChunk, VendorFacts } from 'millrace';
 import { at, countAt, type JsonRecord, listAt, textAt } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 

@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { failure } from '@millrace/wire';
 
 export interface FinishSource {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '@millrace/core';
+import type { JsonSchema } from 'millrace';
 import { type RawJson, rawJson } from '@millrace/wire';
 import { strictSchema } from './strict-schema.js';
 import { hasNoRefusedKeywords, toolSchema } from './tool-schema.js';

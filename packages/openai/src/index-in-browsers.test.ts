@@ -4,8 +4,8 @@ import { build } from 'esbuild';
 
 /** An agent over the API of OpenAI, and one over a script. */
 const program = `
-  import { createAgent } from '@millrace/core';
-  import { scriptedModel, text } from '@millrace/core/testing';
+  import { createAgent } from 'millrace';
+  import { scriptedModel, text } from 'millrace/testing';
   import { openai } from '@millrace/openai';
 
   const answer = { choices: [{ delta: { content: 'From the vendor.' }, finish_reason: 'stop' }] };
@@ -13,7 +13,7 @@ const program = `
   const fetch = () =>
     Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
   const models = [
-    openai('local', { baseUrl: 'https://models.example/v1', apiKey: 'sk-test-0123456789', fetch }),
+    openai('local', { baseURL: 'https://models.example/v1', apiKey: 'sk-test-0123456789', fetch }),
     scriptedModel([text('From the script.')]),
   ];
   globalThis.texts = Promise.all(

@@ -1,4 +1,4 @@
-import { toExactJson } from '@millrace/core/values';
+import { toExactJson } from 'millrace/values';
 
 /** Consecutive messages, serialized as items of a JSON array. */
 export interface JsonItems {

@@ -1,4 +1,4 @@
-import { type ContentBlock, MillraceError } from '@millrace/core';
+import { type ContentBlock, MillraceError } from 'millrace';
 import type { MediaType } from './profile.js';
 
 export type MediaBlock = Exclude<ContentBlock, { readonly type: 'text' }>;

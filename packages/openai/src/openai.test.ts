@@ -8,9 +8,9 @@ import {
   output,
   textOf,
   tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { lentContext, modelContract } from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { lentContext, modelContract } from 'millrace/testing';
 import {
   bodyOf,
   bytes,
@@ -84,7 +84,7 @@ describe.each([
     ({ url } = await play([hello(wire)]));
   });
 
-  it.each(modelContract(() => make('gpt-5-mini', { apiKey, baseUrl: url })))('$name', ({ run }) =>
+  it.each(modelContract(() => make('gpt-5-mini', { apiKey, baseURL: url })))('$name', ({ run }) =>
     run(),
   );
 
@@ -100,7 +100,7 @@ describe.each([
     const done = streamOf(wire, { text: 'It rains.' });
     const played = await play([streamed(streamOf(wire, asks)), streamed(done, 1)]);
     const agent = createAgent({
-      model: make('gpt-5', { apiKey, baseUrl: played.url }),
+      model: make('gpt-5', { apiKey, baseURL: played.url }),
       tools: [weather],
     });
     const reply = await agent.call('How is the weather?');
@@ -116,7 +116,7 @@ describe.each([
   it('R3: holds an answer to a schema, natively, while it has tools', async () => {
     const played = await play([streamed(streamOf(wire, { text: '{"city":"Oslo"}' }))]);
     const reply = await createAgent({
-      model: make('gpt-5-mini', { apiKey, baseUrl: played.url }),
+      model: make('gpt-5-mini', { apiKey, baseURL: played.url }),
       tools: [weather],
       use: [
         output(
@@ -138,7 +138,7 @@ describe.each([
   it('C7: says what the vendor said, with its status and the id of the request', async () => {
     const body = vendorError(wire, 404, { message: 'No such model.' });
     const played = await play([json(404, body, { 'x-request-id': 'req_1' })]);
-    await expect(ask(make('gpt-5-mini', { apiKey, baseUrl: played.url }))).rejects.toMatchObject({
+    await expect(ask(make('gpt-5-mini', { apiKey, baseURL: played.url }))).rejects.toMatchObject({
       code: 'invalidRequest',
       retryable: false,
       status: 404,
@@ -152,8 +152,8 @@ describe.each([
     const well = await play([hello(wire)]);
     const options = { apiKey, retry: false } as const;
     const model = fallback(
-      make('gpt-5', { ...options, baseUrl: broken.url }),
-      make('gpt-5-mini', { ...options, baseUrl: well.url }),
+      make('gpt-5', { ...options, baseURL: broken.url }),
+      make('gpt-5-mini', { ...options, baseURL: well.url }),
     );
     const chunks = await ask(model);
     expect(chunks.at(-1)).toMatchObject({ type: expect.stringMatching(/finish|usage/u) });
@@ -163,14 +163,14 @@ describe.each([
   it('X1: reads a whole answer if a stream was asked for', async () => {
     const played = await play([json(200, bodyOf(wire, { text: 'Hello.' }))]);
     const reply = await createAgent({
-      model: make('gpt-5-mini', { apiKey, baseUrl: played.url }),
+      model: make('gpt-5-mini', { apiKey, baseURL: played.url }),
     }).call('Hi');
     expect(textOf(reply)).toBe('Hello.');
   });
 
   it('closes the socket when it is left, also before anything has come', async () => {
     const silent = await play([[stall()]]);
-    const model = make('gpt-5-mini', { apiKey, baseUrl: silent.url });
+    const model = make('gpt-5-mini', { apiKey, baseURL: silent.url });
     const subscription = model.stream$(question, lentContext()).subscribe();
     await silent.arrived(0);
     subscription.unsubscribe();
@@ -180,7 +180,7 @@ describe.each([
     const slow = await play([
       [streamHeaders, bytes([first, ...more.slice(0, -3)].join('')), stall()],
     ]);
-    const begun = make('gpt-5-mini', { apiKey, baseUrl: slow.url }).stream$(
+    const begun = make('gpt-5-mini', { apiKey, baseURL: slow.url }).stream$(
       question,
       lentContext(),
     );
@@ -207,7 +207,7 @@ describe('in a browser', () => {
 
   it('C7: a key that everybody could read is not sent, unless that is allowed', async () => {
     const played = await play([hello('chat')]);
-    const options = { apiKey, baseUrl: played.url };
+    const options = { apiKey, baseURL: played.url };
     await expect(ask(openai('m', options))).rejects.toMatchObject({
       code: 'config',
       retryable: false,
@@ -220,13 +220,13 @@ describe('in a browser', () => {
 
   it('a request without a key needs no permission', async () => {
     const played = await play([hello('chat')], { auth: 'none' });
-    await ask(ollama('m', { baseUrl: played.url }));
+    await ask(ollama('m', { baseURL: played.url }));
     expect(await played.settled()).toHaveLength(1);
   });
 });
 
 describe('what leaves', () => {
-  const headersOf = async (make: (baseUrl: string) => Model, scenario: Partial<Scenario> = {}) => {
+  const headersOf = async (make: (baseURL: string) => Model, scenario: Partial<Scenario> = {}) => {
     const played = await play([hello('chat')], scenario);
     await ask(make(played.url));
     const [seen] = await played.settled();
@@ -247,7 +247,7 @@ describe('what leaves', () => {
 
   it('to OpenAI: the key and what the environment says', async () => {
     setEnvironment();
-    expect(await headersOf((baseUrl) => openai('m', { baseUrl }))).toMatchObject({
+    expect(await headersOf((baseURL) => openai('m', { baseURL }))).toMatchObject({
       authorization: 'Bearer sk-environment',
       'openai-organization': 'org-1',
       'openai-project': 'proj-1',
@@ -257,25 +257,25 @@ describe('what leaves', () => {
 
   it('X10: to others: nothing that is meant for OpenAI', async () => {
     setEnvironment();
-    const headers = await headersOf((baseUrl) => ollama('m', { baseUrl }), { auth: 'none' });
+    const headers = await headersOf((baseURL) => ollama('m', { baseURL }), { auth: 'none' });
     for (const name of ['authorization', 'openai-organization', 'openai-project', 'x-team']) {
       expect(headers).not.toHaveProperty(name);
     }
     expect(JSON.stringify(headers)).not.toMatch(/sk-environment|sk-admin|org-1|proj-1/u);
-    expect(await headersOf((baseUrl) => deepseek('m', { baseUrl, apiKey }))).toMatchObject({
+    expect(await headersOf((baseURL) => deepseek('m', { baseURL, apiKey }))).toMatchObject({
       authorization: `Bearer ${apiKey}`,
     });
   });
 
   it('X8: to Azure: the key in its own header', async () => {
-    const headers = await headersOf((baseUrl) => azure('m', { baseUrl, apiKey }));
+    const headers = await headersOf((baseURL) => azure('m', { baseURL, apiKey }));
     expect(headers).toMatchObject({ 'api-key': apiKey });
     expect(headers).not.toHaveProperty('authorization');
   });
 
   it('headers of one’s own take precedence over all others', async () => {
     const headers = { Authorization: 'Bearer own-token', 'User-Agent': 'mine' };
-    expect(await headersOf((baseUrl) => vllm('m', { baseUrl, headers }))).toMatchObject({
+    expect(await headersOf((baseURL) => vllm('m', { baseURL, headers }))).toMatchObject({
       authorization: 'Bearer own-token',
       'user-agent': 'mine',
     });
@@ -292,7 +292,7 @@ describe('what leaves', () => {
     const played = await play([hello('chat')]);
     let count = 0;
     const rotated = openai('m', {
-      baseUrl: played.url,
+      baseURL: played.url,
       apiKey: () => Promise.resolve(`sk-rotated-${(count += 1)}`),
     });
     await ask(rotated);
@@ -306,7 +306,7 @@ describe('what leaves', () => {
     const asked: string[] = [];
     const model = openai('m', {
       apiKey,
-      baseUrl: played.url,
+      baseURL: played.url,
       fetch: (input, init) => {
         asked.push(input instanceof Request ? input.url : input.toString());
         return fetch(input, init);
@@ -328,9 +328,9 @@ describe('X1: a stream without a finish reason that ends with [DONE]', () => {
 
   it('is complete for an endpoint that ends its answers so, also with tool calls', async () => {
     const makers = [
-      (baseUrl: string) =>
-        endpoint({ name: 'Mine', baseUrl, finishesWithDone: true })('m', { apiKey }),
-      (baseUrl: string) => snowflake('m', { apiKey, baseUrl }),
+      (baseURL: string) =>
+        endpoint({ name: 'Mine', baseURL, finishesWithDone: true })('m', { apiKey }),
+      (baseURL: string) => snowflake('m', { apiKey, baseURL }),
     ];
     for (const make of makers) {
       const played = await play([streamed([calls, done]), streamed([answer, usage, done])]);
@@ -348,7 +348,7 @@ describe('X1: a stream without a finish reason that ends with [DONE]', () => {
       [false, [answer, usage, done]],
     ] as const) {
       const played = await play([streamed(events)]);
-      const mine = endpoint({ name: 'Mine', baseUrl: played.url, finishesWithDone });
+      const mine = endpoint({ name: 'Mine', baseURL: played.url, finishesWithDone });
       await expect(ask(mine('m', { apiKey, retry: false }))).rejects.toMatchObject({
         code: 'invalidResponse',
       });
@@ -358,7 +358,7 @@ describe('X1: a stream without a finish reason that ends with [DONE]', () => {
   it('keeps the finish reason that it has', async () => {
     const cut = `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'length' }] })}\n\n`;
     const played = await play([streamed([answer, cut, done])]);
-    const chunks = await ask(snowflake('m', { apiKey, baseUrl: played.url }));
+    const chunks = await ask(snowflake('m', { apiKey, baseURL: played.url }));
     expect(chunks.filter(({ type }) => type === 'finish')).toEqual([
       { type: 'finish', finish: 'length' },
     ]);
@@ -370,7 +370,7 @@ describe('errors', () => {
     const body = vendorError('chat', 401, { message: `Incorrect API key provided: ${apiKey}.` });
     const played = await play([json(401, body)]);
     for (const given of [apiKey, () => apiKey]) {
-      const model = openai('m', { apiKey: given, baseUrl: played.url });
+      const model = openai('m', { apiKey: given, baseURL: played.url });
       const error: unknown = await ask(model).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: 'auth' });
       const { message, stack, cause } = error as Error;
@@ -386,7 +386,7 @@ describe('errors', () => {
       failed_generation: '<function=weather{"city"',
     };
     const played = await play([json(400, { error }), hello('chat')]);
-    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseURL: played.url });
     const reply = await createAgent({ model, tools: [weather] }).call('How is the weather?');
     expect(textOf(reply)).toBe('Hello.');
     const [, second] = await played.settled();
@@ -412,7 +412,7 @@ describe('errors', () => {
     const runs: unknown[] = [];
     const counted = weatherBy((input) => runs.push(input));
     const played = await play([failed, hello('chat')]);
-    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseURL: played.url });
     const reply = await createAgent({ model, tools: [counted] }).call('How is the weather?');
     expect(textOf(reply)).toBe('Hello.');
     expect(runs).toEqual([]);
@@ -425,7 +425,7 @@ describe('errors', () => {
   it('P4: are thrown if the model writes calls that cannot be parsed again and again', async () => {
     const error = { message: 'Failed to call a function.', code: 'tool_use_failed' };
     const played = await play([streamed([`data: ${JSON.stringify({ error })}\n\n`])]);
-    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseURL: played.url });
     await expect(
       createAgent({ model, tools: [weather] }).call('How is the weather?'),
     ).rejects.toMatchObject({ code: 'invalidResponse' });
@@ -443,7 +443,7 @@ describe('errors', () => {
     ]);
     const runs: unknown[] = [];
     const counted = weatherBy((input) => runs.push(input));
-    const model = openai('m', { apiKey, baseUrl: played.url, retry: false });
+    const model = openai('m', { apiKey, baseURL: played.url, retry: false });
     await expect(
       createAgent({ model, tools: [counted] }).call('How is the weather?'),
     ).rejects.toMatchObject({
@@ -456,7 +456,7 @@ describe('errors', () => {
   it('C7: are not sent again when the function for the key fails', async () => {
     const played = await play([hello('chat')]);
     const model = openai('m', {
-      baseUrl: played.url,
+      baseURL: played.url,
       apiKey: () => Promise.reject(new Error('no luck')),
     });
     await expect(ask(model)).rejects.toMatchObject({ code: 'auth', retryable: false });
@@ -466,7 +466,7 @@ describe('errors', () => {
   it('C7: come before anything is sent if a block is not supported', async () => {
     const played = await play([hello('chat')]);
     const source = { kind: 'url', url: 'https://example.com/a.png' } as const;
-    const model = deepseek('deepseek-chat', { apiKey, baseUrl: played.url });
+    const model = deepseek('deepseek-chat', { apiKey, baseURL: played.url });
     await expect(ask(model, { messages: [user({ type: 'image', source })] })).rejects.toMatchObject(
       { code: 'invalidRequest', retryable: false },
     );
@@ -482,7 +482,7 @@ describe('a vendor that cannot be held to a schema', () => {
   };
   const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object' } }];
 
-  const sent = async (make: (baseUrl: string) => Model, request: ModelRequest) => {
+  const sent = async (make: (baseURL: string) => Model, request: ModelRequest) => {
     const played = await play([hello('chat')], { auth: 'none' });
     await ask(make(played.url), request);
     const [seen] = await played.settled();
@@ -491,14 +491,14 @@ describe('a vendor that cannot be held to a schema', () => {
   };
 
   it('R3: is, while there are no tools', async () => {
-    const body = await sent((baseUrl) => vllm('m', { baseUrl }), { ...question, outputSchema });
+    const body = await sent((baseURL) => vllm('m', { baseURL }), { ...question, outputSchema });
     expect(body).toHaveProperty('response_format');
     expect(body).not.toHaveProperty('tools');
   });
 
   it('R3: else answers by a tool', async () => {
     const request = { ...question, outputSchema, tools };
-    const body = await sent((baseUrl) => vllm('m', { baseUrl }), request);
+    const body = await sent((baseURL) => vllm('m', { baseURL }), request);
     expect(body).not.toHaveProperty('response_format');
     expect(body).toMatchObject({
       tools: [{ function: { name: 'look' } }, { function: { name: 'final_answer' } }],
@@ -517,8 +517,8 @@ describe('a conversation that continues with another vendor', () => {
       input: jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }),
       run: () => 'Rain.',
     });
-    const one = openai.responses('gpt-5', { apiKey, baseUrl: first.url });
-    const other = gemini('gemini-3-pro', { apiKey, baseUrl: next.url });
+    const one = openai.responses('gpt-5', { apiKey, baseURL: first.url });
+    const other = gemini('gemini-3-pro', { apiKey, baseURL: next.url });
     let asked = 0;
     const model: Model = {
       name: 'both',
@@ -546,7 +546,7 @@ describe('an endpoint of one’s own', () => {
       ],
       { auth: 'none' },
     );
-    const mine = endpoint({ name: 'Mine', baseUrl: played.url, keyless: true });
+    const mine = endpoint({ name: 'Mine', baseURL: played.url, keyless: true });
     expect(await ask(mine('mine-1'))).toEqual([
       { type: 'thinking', text: 'Hm.' },
       { type: 'text', text: 'Hello.' },

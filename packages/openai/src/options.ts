@@ -1,9 +1,9 @@
-import type { ModelContext, ModelRequest, ResultSource } from '@millrace/core';
-import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
+import type { ModelContext, ModelRequest, ResultSource } from 'millrace';
+import { isFlag, isObject, isText, oneOf, type Rule } from 'millrace/values';
 import { type JsonRecord, type Reader, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { Profile, ReasoningEffort, Verbosity } from './profile.js';
 
-/** Options of a model over chat completions. `baseUrl` ends with `/v1`. */
+/** Options of a model over chat completions. `baseURL` ends with `/v1`. */
 export interface EndpointOptions extends VendorSettings {
   /** The organization to bill. Default for OpenAI: `OPENAI_ORG_ID`. */
   readonly organization?: string | undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { Message } from '@millrace/core';
+import type { Message } from 'millrace';
 import fc from 'fast-check';
 import { assistant, frozen, results, user } from './conversation.test-support.js';
 import { joinItems, type JsonItems, toJsonItems } from './json-items.js';

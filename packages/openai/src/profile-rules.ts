@@ -7,7 +7,7 @@ import {
   isText,
   oneOf,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import type { Profile, ToolIdRule, UnsupportedOptions } from './profile.js';
 
 /**
@@ -46,8 +46,8 @@ const isRecords: Rule = [
 
 const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   name: isName,
-  baseUrl: isText,
-  baseUrlVariable: isText,
+  baseURL: isText,
+  baseURLVariable: isText,
   keyVariable: isText,
   keyHeader: isText,
   takesTokens: isFlag,

@@ -1,13 +1,13 @@
-import type { RequestOptions } from '@millrace/core';
+import type { RequestOptions } from 'millrace';
 
 /** The definition of a vendor: its address, its capabilities, and how it differs from OpenAI's API. */
 export interface Profile {
   /** The name of the vendor in errors, such as `OpenAI`. */
   readonly name: string;
   /** The base URL, which ends with `/v1`. Without one, the option or the variable is required. */
-  readonly baseUrl?: string | undefined;
-  /** The environment variable that overrides `baseUrl`. */
-  readonly baseUrlVariable?: string | undefined;
+  readonly baseURL?: string | undefined;
+  /** The environment variable that overrides `baseURL`. */
+  readonly baseURLVariable?: string | undefined;
   /** The environment variable that holds the key. */
   readonly keyVariable?: string | undefined;
   /** The header that carries the key. Default: `Authorization`, as a bearer token. */

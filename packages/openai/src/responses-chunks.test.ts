@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { dataOf, responsesBody, responsesStream } from '@millrace/fault-server';
 import { told } from './conversation.test-support.js';
 import { responsesReader } from './responses-chunks.js';

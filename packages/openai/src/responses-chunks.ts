@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { at, listAt, type Reader, textAt } from '@millrace/wire';
 import { citationOf } from './citations.js';
 import { fieldsOf, textIn } from './fields.js';

@@ -1,5 +1,5 @@
-import type { Finish, ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { Finish, ModelChunk } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { at, failure, faultOf, textAt } from '@millrace/wire';
 import { responsesFacts } from './facts.js';
 import { responsesUsage, usageChunks } from './usage.js';

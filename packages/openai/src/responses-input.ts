@@ -6,8 +6,8 @@ import type {
   TextBlock,
   ToolCallBlock,
   ToolResultBlock,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   decodeSignature,
   type JsonRecord,

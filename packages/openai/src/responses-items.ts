@@ -1,5 +1,5 @@
-import type { ModelChunk, TextPhase, VendorBlock } from '@millrace/core';
-import { isRecord, parsedJson, toExactJson } from '@millrace/core/values';
+import type { ModelChunk, TextPhase, VendorBlock } from 'millrace';
+import { isRecord, parsedJson, toExactJson } from 'millrace/values';
 import { at, encodeSignature, type JsonRecord, listAt, textAt } from '@millrace/wire';
 import { citationOf } from './citations.js';
 import { defaultInput } from './custom-tools.js';

@@ -1,4 +1,4 @@
-import type { Model } from '@millrace/core';
+import type { Model } from 'millrace';
 import type { ResponsesOptions } from './options.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { responsesReader } from './responses-chunks.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createToolParts, type ModelChunk } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { createToolParts, type ModelChunk } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import { dataOf, responsesStream } from '@millrace/fault-server';
 import { at, textAt } from '@millrace/wire';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Message, type ModelRequest, textOf } from '@millrace/core';
+import { type Message, type ModelRequest, textOf } from 'millrace';
 import { checkResponsesRequest } from '@millrace/fault-server';
 import { encodeSignature, type JsonRecord, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-import type { JsonSchema, RequestOptions } from '@millrace/core';
+import type { JsonSchema, RequestOptions } from 'millrace';
 import {
   type JsonRecord,
   memoizeByObject,

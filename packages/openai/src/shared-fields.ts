@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@millrace/core';
+import type { ToolDeclaration } from 'millrace';
 import type { JsonRecord } from '@millrace/wire';
 
 /** Options that both APIs have under the same name. */

@@ -1,5 +1,5 @@
-import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { JsonSchema } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { at, type JsonRecord, listAt } from '@millrace/wire';
 
 /** The keywords that OpenAI supports in strict mode (guide "Structured outputs", supported schemas). */

@@ -1,4 +1,4 @@
-import { type Message, toolCallsOf } from '@millrace/core';
+import { type Message, toolCallsOf } from 'millrace';
 import type { ToolIdRule } from './profile.js';
 
 /** OpenAI rejects longer IDs. */

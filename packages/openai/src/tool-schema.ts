@@ -1,5 +1,5 @@
-import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { JsonSchema } from 'millrace';
+import { isRecord } from 'millrace/values';
 
 /**
  * Adapts the input schema of a tool to OpenAI: an object with `properties`, and arrays with `items`. Keywords that it

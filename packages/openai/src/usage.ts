@@ -1,5 +1,5 @@
-import type { ModelChunk, Usage } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { ModelChunk, Usage } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { at, countAt, type JsonRecord } from '@millrace/wire';
 
 /** The names of an API's usage fields. */

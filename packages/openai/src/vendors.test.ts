@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Message, ModelRequest } from '@millrace/core';
+import type { Message, ModelRequest } from 'millrace';
 import { at, encodeSignature, listAt } from '@millrace/wire';
 import { chatRequest } from './chat-request.js';
 import { assistant, picture, results, use, user } from './conversation.test-support.js';

@@ -6,7 +6,7 @@ import {
   type ResultSource,
   type ToolCallBlock,
   toolCallsOf,
-} from '@millrace/core';
+} from 'millrace';
 import { answerToolIf, type Reader, toolNames, vendorModel, type WireNames } from '@millrace/wire';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
@@ -68,7 +68,7 @@ export const wireModel = (
   const { name: vendor, nativeOutput } = profile;
   const { media } = options;
   const target = { profile, model, path: wire.path };
-  const server = serverOf(profile, access.baseUrl);
+  const server = serverOf(profile, access.baseURL);
   const vendorBased = vendorModel(
     {
       name: model,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { context, propagation, trace } from '@opentelemetry/api';
-import { createAgent, fallback, type Model, MillraceError, retry, tool } from '@millrace/core';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, fallback, type Model, MillraceError, retry, tool } from 'millrace';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import { defer, first, from, mergeMap, tap, throwError } from 'rxjs';
 import { otel } from './index.js';
 import { inMemory, treeOf, useContextManager } from './traces.test-support.js';

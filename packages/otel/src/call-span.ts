@@ -18,8 +18,8 @@ import {
   type Context,
   type Reply,
   type Usage,
-} from '@millrace/core';
-import { isResumed } from '@millrace/core/call';
+} from 'millrace';
+import { isResumed } from 'millrace/call';
 import {
   catchError,
   defer,

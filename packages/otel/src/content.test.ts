@@ -10,16 +10,10 @@ import {
   textBlock,
   tool,
   toolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { agentTool } from '@millrace/core/teams';
-import {
-  type ScriptedAnswer,
-  scriptedModel,
-  text,
-  thinking,
-  toolCall,
-} from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { agentTool } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import { throwError } from 'rxjs';
 import { otel, type OtelOptions } from './index.js';
 import { inMemory } from './traces.test-support.js';

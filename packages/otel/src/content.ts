@@ -5,8 +5,8 @@ import {
   type Message,
   type ModelChunk,
   textOf,
-} from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 
 /** Redacts a string of captured content. */
 export type Redact = (text: string) => string;

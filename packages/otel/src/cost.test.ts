@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { trace } from '@opentelemetry/api';
-import { type AgentEvent, createAgent, type Layer, type ModelContext, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, type Layer, type ModelContext, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { lastValueFrom, Observable } from 'rxjs';
 import { otel } from './index.js';
 import { inMemory } from './traces.test-support.js';

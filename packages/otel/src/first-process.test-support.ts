@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from 'millrace/journal';
 import { concatMap, lastValueFrom, type ObservedValueOf, take } from 'rxjs';
 
 const head = `
   import { writeSync } from 'node:fs';
-  import { createAgent, suspend, tool } from '@millrace/core';
-  import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-  import { sessions } from '@millrace/core/sessions';
-  import { agentTool } from '@millrace/core/teams';
-  import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+  import { createAgent, suspend, tool } from 'millrace';
+  import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+  import { sessions } from 'millrace/sessions';
+  import { agentTool } from 'millrace/teams';
+  import { scriptedModel, text, toolCall } from 'millrace/testing';
   import { otel } from '@millrace/otel';
   import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
   import { map } from 'rxjs';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Attributes } from '@opentelemetry/api';
-import { createAgent, MillraceError, retry, tool } from '@millrace/core';
-import { createSemaphore, limitCalls, limitConcurrency } from '@millrace/core/traffic';
-import { finish, marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError, retry, tool } from 'millrace';
+import { createSemaphore, limitCalls, limitConcurrency } from 'millrace/traffic';
+import { finish, marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import { map, mergeMap, NEVER, throwError, timer } from 'rxjs';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
 import { otel } from './index.js';

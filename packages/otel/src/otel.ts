@@ -1,6 +1,6 @@
 import type { Attributes, Context, MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { type CallInfo, cell, type Layer } from '@millrace/core';
-import { checkOptions, having, isFunction, type Rule } from '@millrace/core/values';
+import { type CallInfo, cell, type Layer } from 'millrace';
+import { checkOptions, having, isFunction, type Rule } from 'millrace/values';
 import { identity } from 'rxjs';
 import { harmless, traceCalls } from './call-span.js';
 import { notCaptured } from './content.js';

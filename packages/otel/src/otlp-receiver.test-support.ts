@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import protobuf from 'protobufjs';
 
 /** The messages of OTLP 1.x that spans, counters and histograms need, from its public specification. */

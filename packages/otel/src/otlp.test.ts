@@ -17,10 +17,10 @@ import {
   retry,
   suspend,
   tool,
-} from '@millrace/core';
-import { createCallStore, fork$, inProcessCalls, journal } from '@millrace/core/journal';
-import { agentTool } from '@millrace/core/teams';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { createCallStore, fork$, inProcessCalls, journal } from 'millrace/journal';
+import { agentTool } from 'millrace/teams';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, NEVER, Subject, throwError } from 'rxjs';
 import { otel, type OtelOptions } from './index.js';
 import { type ReceivedSpan, startReceiver } from './otlp-receiver.test-support.js';

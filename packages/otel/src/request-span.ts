@@ -16,8 +16,8 @@ import {
   MillraceError,
   noUsage,
   type Usage,
-} from '@millrace/core';
-import { defined } from '@millrace/core/values';
+} from 'millrace';
+import { defined } from 'millrace/values';
 import { defer, type Observable, tap } from 'rxjs';
 import { standIn, timeOf, within$ } from './active-context.js';
 import {

@@ -4,8 +4,8 @@ import {
   type Span,
   type SpanContext,
 } from '@opentelemetry/api';
-import type { CallInfo, Layer, StepForm } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { CallInfo, Layer, StepForm } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { concatMap, defaultIfEmpty, of, tap } from 'rxjs';
 import { keys } from './conventions.js';
 import type { Tracing } from './settings.js';

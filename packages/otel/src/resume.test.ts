@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, interruptOn, type Layer, tool, toolResults } from '@millrace/core';
-import { createCallStore, fork$, inProcessCalls, journal } from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool } from '@millrace/core/teams';
-import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, interruptOn, type Layer, tool, toolResults } from 'millrace';
+import { createCallStore, fork$, inProcessCalls, journal } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
+import { agentTool } from 'millrace/teams';
+import { record, scriptedModel, text, toolCall } from 'millrace/testing';
 import { delayWhen, firstValueFrom, NEVER, Subject } from 'rxjs';
 import { endedProcess, suspendingProcess } from './first-process.test-support.js';
 import { otel } from './index.js';

@@ -6,8 +6,8 @@ import {
   cell,
   type Layer,
   type Context,
-} from '@millrace/core';
-import { lineageOf } from '@millrace/core/call';
+} from 'millrace';
+import { lineageOf } from 'millrace/call';
 import { identity } from 'rxjs';
 import type { Redact } from './content.js';
 import type { Telemetry } from './instruments.js';

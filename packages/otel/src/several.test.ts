@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { context, trace } from '@opentelemetry/api';
-import { createAgent, type Layer, textBlock, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { agentTool } from '@millrace/core/teams';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type Layer, textBlock, tool } from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { agentTool } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { NEVER } from 'rxjs';
 import { otel, type OtelOptions } from './index.js';
 import { inMemory, treeOf, useContextManager } from './traces.test-support.js';

@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { AgentEvent, ToolCallBlock } from '@millrace/core';
+import type { AgentEvent, ToolCallBlock } from 'millrace';
 // Declares `steered` and the id of a session.
-import type {} from '@millrace/core/sessions';
+import type {} from 'millrace/sessions';
 import type { Redact } from './content.js';
 import { keys } from './conventions.js';
 

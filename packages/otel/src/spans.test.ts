@@ -18,9 +18,9 @@ import {
   suspend,
   tool,
   toolResults,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool, asAgent } from '@millrace/core/teams';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { agentTool, asAgent } from 'millrace/teams';
 import {
   finish,
   type MarbleHelpers,
@@ -29,9 +29,9 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
-import { rewriteQuestion } from '@millrace/core/planning';
-import { createSemaphore, limitCalls } from '@millrace/core/traffic';
+} from 'millrace/testing';
+import { rewriteQuestion } from 'millrace/planning';
+import { createSemaphore, limitCalls } from 'millrace/traffic';
 import {
   filter,
   map,

@@ -1,6 +1,6 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { type Layer, type Context, type Perform, type Step, toolResultOf } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { type Layer, type Context, type Perform, type Step, toolResultOf } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { defer, finalize, type Observable, tap } from 'rxjs';
 import { standIn, timeOf, within$ } from './active-context.js';
 import { errorTypeOf, fail, startSpan, stepKey, withinStep } from './call-span.js';

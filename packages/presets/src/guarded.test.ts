@@ -11,15 +11,15 @@ import {
   textOf,
   tool,
   toolResults,
-} from '@millrace/core';
-import { guardInput } from '@millrace/core/guards';
-import type { Retriever } from '@millrace/core/retrieval';
-import { jsonSchema } from '@millrace/core/schema';
-import { marbles, record, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { createSemaphore } from '@millrace/core/traffic';
-import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
+} from 'millrace';
+import { guardInput } from 'millrace/guards';
+import type { Retriever } from 'millrace/retrieval';
+import { jsonSchema } from 'millrace/schema';
+import { marbles, record, scriptedModel, text, toolCall } from 'millrace/testing';
+import { createSemaphore } from 'millrace/traffic';
+import { inProcessLongTermMemory, withLongTermMemory } from 'millrace/long-term-memory';
 import { guarded } from './index.js';
-import { sessions } from '@millrace/core/sessions';
+import { sessions } from 'millrace/sessions';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
 let waiting = '';

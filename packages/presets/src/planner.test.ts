@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map } from 'rxjs';
-import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
+import { inProcessLongTermMemory, withLongTermMemory } from 'millrace/long-term-memory';
 import {
   createAgent,
   guardOutput,
@@ -10,11 +10,11 @@ import {
   text as text$,
   textOf,
   tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { planner } from './index.js';
-import { sessions } from '@millrace/core/sessions';
+import { sessions } from 'millrace/sessions';
 
 type Settings = NonNullable<Parameters<typeof planner>[1]>;
 

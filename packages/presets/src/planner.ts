@@ -1,12 +1,6 @@
-import {
-  addTools,
-  type AgentOptions,
-  type InputSchema,
-  type Layer,
-  MillraceError,
-} from '@millrace/core';
-import { withLongTermMemory } from '@millrace/core/long-term-memory';
-import { acting, insertAfter, insertBefore, reasoning } from '@millrace/core/phases';
+import { addTools, type AgentOptions, type InputSchema, type Layer, MillraceError } from 'millrace';
+import { withLongTermMemory } from 'millrace/long-term-memory';
+import { acting, insertAfter, insertBefore, reasoning } from 'millrace/phases';
 import {
   analyseTask,
   completeTask,
@@ -14,7 +8,7 @@ import {
   rewriteQuestion,
   synthesize,
   withPlan,
-} from '@millrace/core/planning';
+} from 'millrace/planning';
 import { stepsDialect, textTools } from '@millrace/text-tools';
 import {
   checkOptions,
@@ -25,7 +19,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { withDefaults } from './presets.js';
 
 export interface PlannerOptions {

@@ -1,14 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
-import { acceptExtras, createAgent, on, textOf, tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import {
-  marbles,
-  type ScriptedAnswer,
-  scriptedModel,
-  text,
-  toolCall,
-} from '@millrace/core/testing';
+import { acceptExtras, createAgent, on, textOf, tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { marbles, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { action, flat, native } from './index.js';
 
 const look = tool({

@@ -5,14 +5,14 @@ import {
   on,
   retry,
   selectTools,
-} from '@millrace/core';
-import { fitContext, type TokenCounter } from '@millrace/core/fitting';
-import { maxInputLength } from '@millrace/core/guards';
-import { inputAndAnswer, windowMemory, wrapMemory } from '@millrace/core/memories';
-import { storeMemory, withoutPhase } from '@millrace/core/phases';
-import { retrieve, type Retriever } from '@millrace/core/retrieval';
+} from 'millrace';
+import { fitContext, type TokenCounter } from 'millrace/fitting';
+import { maxInputLength } from 'millrace/guards';
+import { inputAndAnswer, windowMemory, wrapMemory } from 'millrace/memories';
+import { storeMemory, withoutPhase } from 'millrace/phases';
+import { retrieve, type Retriever } from 'millrace/retrieval';
 import { actionDialect, flatDialect, textTools } from '@millrace/text-tools';
-import { createSemaphore, limitCalls, type Semaphore } from '@millrace/core/traffic';
+import { createSemaphore, limitCalls, type Semaphore } from 'millrace/traffic';
 import {
   checkOptions,
   defined,
@@ -21,7 +21,7 @@ import {
   isRecord,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { map } from 'rxjs';
 
 /** Options of an agent with native tool calling: 10 iterations, 5 tools in parallel. Same as `createAgent`. */

@@ -11,10 +11,10 @@ import {
   type Reply,
   type ToolCallBlock,
   type Verdict,
-} from '@millrace/core';
-import type { CallStore, Journal, StoredRecord } from '@millrace/core/journal';
-import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
-import { isSameInput, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import type { CallStore, Journal, StoredRecord } from 'millrace/journal';
+import { keepSessions, type KeptSession, type SessionStore } from 'millrace/sessions';
+import { isSameInput, parsedJson } from 'millrace/values';
 import {
   catchError,
   concatMap,

@@ -7,9 +7,9 @@ import { connect, createServer as createTcpServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type AgentEvent, isEvent } from '@millrace/core';
-import { attach$ } from '@millrace/core/journal';
-import { isRecord } from '@millrace/core/values';
+import { type AgentEvent, isEvent } from 'millrace';
+import { attach$ } from 'millrace/journal';
+import { isRecord } from 'millrace/values';
 import { openFiles } from '@millrace/store';
 import { filter, firstValueFrom, lastValueFrom, Subject, toArray } from 'rxjs';
 import { type RestateServer, startRestate } from './restate-server.test-support.js';
@@ -20,8 +20,8 @@ import { type RestateServer, startRestate } from './restate-server.test-support.
  */
 const script = `
 import { createServer } from 'node:http2';
-import { createAgent, requireApproval, textOf, tool } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, textOf, tool } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import { restateAgents, awaitDecision } from '@millrace/restate';
 import { openFiles } from '@millrace/store';
 import { createEndpointHandler } from '@restatedev/restate-sdk';

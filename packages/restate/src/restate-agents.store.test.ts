@@ -18,12 +18,12 @@ import {
   tool,
   toolResults,
   type Verdict,
-} from '@millrace/core';
-import { attach$, type CallStoreDriver, createCallStore } from '@millrace/core/journal';
-import { keepSessions } from '@millrace/core/sessions';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { attach$, type CallStoreDriver, createCallStore } from 'millrace/journal';
+import { keepSessions } from 'millrace/sessions';
+import { jsonSchema } from 'millrace/schema';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { isRecord } from 'millrace/values';
 import { openFiles } from '@millrace/store';
 import { createEndpointHandler } from '@restatedev/restate-sdk';
 import {

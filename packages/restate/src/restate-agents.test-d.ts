@@ -1,4 +1,4 @@
-import type { Reply } from '@millrace/core';
+import type { Reply } from 'millrace';
 import type { Context, serve } from '@restatedev/restate-sdk';
 import type { AgentHandlers, RestateAgents } from './index.js';
 

@@ -6,8 +6,8 @@ import {
   type Reply,
   type ToolCallBlock,
   type Verdict,
-} from '@millrace/core';
-import { type Drainable, journal, type Journal, type CallStore } from '@millrace/core/journal';
+} from 'millrace';
+import { type Drainable, journal, type Journal, type CallStore } from 'millrace/journal';
 import {
   checkOptions,
   isFunction,
@@ -17,7 +17,7 @@ import {
   messageOf,
   oneOf,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   handlers,
   object,

@@ -10,10 +10,10 @@ import {
   suspensionsIn,
   tool,
   type Use,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { Hono } from 'hono';
 import { firstValueFrom, lastValueFrom, map, type Observable, of, takeWhile, toArray } from 'rxjs';

@@ -7,8 +7,8 @@ import {
   suspend,
   type Tool,
   tool,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import { of } from 'rxjs';
 import { fieldOf } from './inbound.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, fromPull, type ModelChunk } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, fromPull, type ModelChunk } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { concat, filter, finalize, firstValueFrom, NEVER, type Observable, of, take } from 'rxjs';
 import {
   answerAmong,

@@ -6,8 +6,8 @@ import {
   textOf,
   tool,
   toReadableStream,
-} from '@millrace/core';
-import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   catchError,
   concat,

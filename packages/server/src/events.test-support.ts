@@ -9,8 +9,8 @@ import {
   type ModelChunk,
   textOf,
   tool,
-} from '@millrace/core';
-import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { record, scriptedModel, text, toolCall } from 'millrace/testing';
 import { map } from 'rxjs';
 
 /** Makes the event of a call that has begun. */

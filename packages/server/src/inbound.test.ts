@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isMillraceError, toolOutput, toolResults } from '@millrace/core';
+import { isMillraceError, toolOutput, toolResults } from 'millrace';
 import fc from 'fast-check';
 import { placeOfAgUi } from './ag-ui/input-of-ag-ui.js';
 import { placeOfUiMessages } from './ai-sdk/input-of-ui-messages.js';

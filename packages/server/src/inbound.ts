@@ -9,9 +9,9 @@ import {
   textOf,
   toolOutput,
   toolResults,
-} from '@millrace/core';
-import { isUncertain } from '@millrace/core/journal';
-import { isFunction, isRecord, type Rule } from '@millrace/core/values';
+} from 'millrace';
+import { isUncertain } from 'millrace/journal';
+import { isFunction, isRecord, type Rule } from 'millrace/values';
 
 /** The error for a malformed request. Its message, which the client gets, must not quote the request. */
 export const badRequest = (problem: string): MillraceError => {

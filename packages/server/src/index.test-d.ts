@@ -1,5 +1,5 @@
 import type { AGUIEvent } from '@ag-ui/core';
-import type { AgentEvent } from '@millrace/core';
+import type { AgentEvent } from 'millrace';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { expectTypeOf } from 'expect-type';
 import type { OperatorFunction } from 'rxjs';

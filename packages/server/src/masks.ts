@@ -1,5 +1,5 @@
-import type { EventOf, MillraceError } from '@millrace/core';
-import { isFunction, type Rule } from '@millrace/core/values';
+import type { EventOf, MillraceError } from 'millrace';
+import { isFunction, type Rule } from 'millrace/values';
 import { noop } from 'rxjs';
 
 /** Controls what clients see of errors. Messages and causes may contain secrets, so the default reveals neither. */

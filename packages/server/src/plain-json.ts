@@ -1,4 +1,4 @@
-import { eventPart, isRecord, unwritable } from '@millrace/core/values';
+import { eventPart, isRecord, unwritable } from 'millrace/values';
 
 /**
  * Copies any value as JSON data, as a journal records it: what a client gets does not depend on who has read the event first.

@@ -18,8 +18,8 @@ import {
   textOf,
   tool,
   toolOutput,
-} from '@millrace/core';
-import { finish, text, thinking, toolCall, verifyEvents } from '@millrace/core/testing';
+} from 'millrace';
+import { finish, text, thinking, toolCall, verifyEvents } from 'millrace/testing';
 import {
   concat,
   defer,

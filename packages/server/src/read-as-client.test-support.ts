@@ -18,8 +18,8 @@ import {
   type UIMessageChunk,
   uiMessageChunkSchema,
 } from 'ai';
-import type { AgentEvent } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { AgentEvent } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { from, lastValueFrom, type OperatorFunction, reduce } from 'rxjs';
 import { type AiSdkVersion, toServerSentEvents, toUiMessageStream } from './index.js';
 

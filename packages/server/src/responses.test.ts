@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Model, type ModelChunk } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type Model, type ModelChunk } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { concatMap, filter, take } from 'rxjs';
 import { agUiResponse, type OpenCall, uiMessageStreamResponse } from './index.js';
 

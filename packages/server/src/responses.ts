@@ -1,5 +1,5 @@
-import type { AgentEvent, Demand } from '@millrace/core';
-import { checkOptions, isFunction } from '@millrace/core/values';
+import type { AgentEvent, Demand } from 'millrace';
+import { checkOptions, isFunction } from 'millrace/values';
 import { defer, type Observable, type OperatorFunction } from 'rxjs';
 import { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';

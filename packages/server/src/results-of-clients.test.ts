@@ -10,11 +10,11 @@ import {
   type Tool,
   tool,
   toolResults,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal, suspendBelow } from '@millrace/core/journal';
-import { inProcessSessions, keepSessions, type SessionState } from '@millrace/core/sessions';
-import { agentTool } from '@millrace/core/teams';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal, suspendBelow } from 'millrace/journal';
+import { inProcessSessions, keepSessions, type SessionState } from 'millrace/sessions';
+import { agentTool } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   defer,
   EMPTY,

@@ -18,11 +18,11 @@ import {
   textOf,
   tool,
   toolOutput,
-} from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
-import { jsonSchema } from '@millrace/core/schema';
-import { asAgent, handoff, speaking } from '@millrace/core/teams';
-import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { parsedJson } from 'millrace/values';
+import { jsonSchema } from 'millrace/schema';
+import { asAgent, handoff, speaking } from 'millrace/teams';
+import { finish, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import {
   asapScheduler,
   concat,

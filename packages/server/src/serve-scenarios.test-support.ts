@@ -1,6 +1,6 @@
 import { serve } from '@hono/node-server';
 import { HttpAgent } from '@ag-ui/client';
-import { type AgentEvent, type Demand, type Input, isMillraceError } from '@millrace/core';
+import { type AgentEvent, type Demand, type Input, isMillraceError } from 'millrace';
 import { DefaultChatTransport, type UIMessageChunk } from 'ai';
 import { Hono } from 'hono';
 import { once } from 'node:events';

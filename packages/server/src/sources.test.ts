@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Citation, createAgent } from '@millrace/core';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+import { type Citation, createAgent } from 'millrace';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 import { toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream } from './ai-sdk/to-ui-message-stream.js';

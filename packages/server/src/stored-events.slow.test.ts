@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe } from '@jest/globals';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { fileCalls } from '@millrace/store';
 import { encodesWhatIsStored } from './stored-events.test-support.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { type AgentEvent, isMillraceError } from '@millrace/core';
-import { type CallStore, journal, replay$ } from '@millrace/core/journal';
+import { type AgentEvent, isMillraceError } from 'millrace';
+import { type CallStore, journal, replay$ } from 'millrace/journal';
 import {
   catchError,
   concat,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { marbles } from '@millrace/core/testing';
+import { marbles } from 'millrace/testing';
 import { agUiHeaders, toServerSentEvents, uiMessageStreamHeaders } from './index.js';
 
 describe('toServerSentEvents', () => {

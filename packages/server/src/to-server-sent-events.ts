@@ -1,5 +1,5 @@
-import { checkOptions, isFunction, type Rule } from '@millrace/core/values';
-import { type Demand, toReadableStream } from '@millrace/core';
+import { checkOptions, isFunction, type Rule } from 'millrace/values';
+import { type Demand, toReadableStream } from 'millrace';
 import {
   asapScheduler,
   auditTime,

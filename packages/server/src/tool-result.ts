@@ -1,5 +1,5 @@
-import { textOf, type ToolResultBlock } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { textOf, type ToolResultBlock } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import { plainJson } from './plain-json.js';
 
 /**

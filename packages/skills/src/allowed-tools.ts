@@ -5,9 +5,9 @@ import {
   type ModelRequest,
   toolCallsOf,
   type ToolCallBlock,
-} from '@millrace/core';
-import { phase, type PhaseFactory } from '@millrace/core/phases';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { phase, type PhaseFactory } from 'millrace/phases';
+import { isRecord } from 'millrace/values';
 import type { SkillSummary } from './skill.js';
 
 /** The tools that skills work with: reading them is always allowed. */

@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/values';
+import { lookUpForm, termsIn } from 'millrace/values';
 import type { SkillSummary } from './skill.js';
 
 /** The section of the system prompt that lists skills, and whether it leaves some out. */

@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { type Observable, of, throwError } from 'rxjs';
 import { parseSkill } from './parse-skill.js';
 import { type Skill, type SkillList, type SkillSource, summaryOf } from './skill.js';

@@ -7,9 +7,9 @@ import {
   interruptOn,
   textOf,
   tool,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
 import {
   marbles,
   record,
@@ -17,7 +17,7 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { map, of, Subject, throwError } from 'rxjs';
 import { type Skill, skills, type SkillSource } from './index.js';
 

@@ -8,8 +8,8 @@ import {
   type ToolContext,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   having,
@@ -19,7 +19,7 @@ import {
   type Rule,
   wholeNumber,
   nearMatches,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { catchError, concatMap, defer, map, type Observable, of, take, tap } from 'rxjs';
 import { restrictingTools, skillsOfCall } from './allowed-tools.js';
 import { catalogueOf, lineOf, searchSkills } from './catalogue.js';
@@ -36,7 +36,7 @@ export interface SkillsOptions {
   readonly allowedTools?: 'restrict' | 'ignore' | undefined;
 }
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** The model has read the instructions of a skill, or the file at `path`. */
     readonly skillLoaded: {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { calls$, prune$ } from '@millrace/core/journal';
+import { calls$, prune$ } from 'millrace/journal';
 import { concat, defer, from, lastValueFrom, mergeMap, take, toArray } from 'rxjs';
 import { stores } from './stores.mjs';
 

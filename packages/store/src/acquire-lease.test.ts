@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { marbles } from '@millrace/core/testing';
+import { marbles } from 'millrace/testing';
 import { asyncScheduler } from 'rxjs';
 import { type LeaseAttempt, acquireLease$ } from './acquire-lease.js';
 

@@ -1,6 +1,6 @@
-import { MillraceError } from '@millrace/core';
-import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
-import type { SessionStore } from '@millrace/core/sessions';
+import { MillraceError } from 'millrace';
+import type { CallStoreDriver, NewRecord } from 'millrace/journal';
+import type { SessionStore } from 'millrace/sessions';
 import {
   BehaviorSubject,
   defer,

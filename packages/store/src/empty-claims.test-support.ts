@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert';
-import type { CallStoreDriver, StoredCall } from '@millrace/core/journal';
+import type { CallStoreDriver, StoredCall } from 'millrace/journal';
 import { concatMap, endWith, firstValueFrom, ignoreElements, lastValueFrom, toArray } from 'rxjs';
 
 /** Checks that a call without records does not exist after its claim is released. */

@@ -3,10 +3,10 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
-import { cassette, scriptedModel } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
+import { cassette, scriptedModel } from 'millrace/testing';
 import { concatMap, lastValueFrom, type Observable, take, toArray } from 'rxjs';
 import { closeStore } from './close-store.test-support.js';
 import { documentIndex } from './documents/index.js';
@@ -20,7 +20,7 @@ import type { DatabaseStore, Store } from './store.js';
 jest.setTimeout(240_000);
 
 const corpus = join(import.meta.dirname, '../corpus/files');
-const recorded = join(import.meta.dirname, '../../core/corpus');
+const recorded = join(import.meta.dirname, '../../millrace/corpus');
 
 let root: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { storeMarker } from '@millrace/core/values';
+import { storeMarker } from 'millrace/values';
 import { ignoreErrors } from './files/file-system.js';
 
 /** Marks the directory of a store, so that file tools refuse it. A store on a read-only disk stays as it is. */

@@ -1,7 +1,7 @@
-import type { MemoryFactory } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { LongTermMemory } from '@millrace/core/long-term-memory';
-import type { SessionStore } from '@millrace/core/sessions';
+import type { MemoryFactory } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { LongTermMemory } from 'millrace/long-term-memory';
+import type { SessionStore } from 'millrace/sessions';
 import type { Observable } from 'rxjs';
 
 /** Persists the calls, conversations and sessions of agents. Opens nothing before the first use. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 
 /**
  * Encodes an untrusted id as a unique name of up to 140 characters that is safe on every file system, even a

@@ -1,5 +1,5 @@
-import type { Model } from '@millrace/core';
-import { defined } from '@millrace/core/values';
+import type { Model } from 'millrace';
+import { defined } from 'millrace/values';
 
 /** Wraps a model: replaces `stream$` and keeps the rest. */
 export const around = (

@@ -1,4 +1,4 @@
-import { createAgent, on, textBlock, tool, toolOutput } from '@millrace/core';
+import { createAgent, on, textBlock, tool, toolOutput } from 'millrace';
 import {
   finish,
   marbles,
@@ -7,7 +7,7 @@ import {
   text,
   thinking,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, toArray } from 'rxjs';
 import { finalMarkers } from './final-markers.js';

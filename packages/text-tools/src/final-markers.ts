@@ -1,5 +1,5 @@
-import { type AgentEvent, isEvent, textOf } from '@millrace/core';
-import { checkOptions, isFlag } from '@millrace/core/values';
+import { type AgentEvent, isEvent, textOf } from 'millrace';
+import { checkOptions, isFlag } from 'millrace/values';
 import { concatMap, defer, filter, type OperatorFunction } from 'rxjs';
 
 export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import { runTool } from './run-tool.test-support.js';
 import { openVendor } from './services/vendor.test-support.js';
 
@@ -39,7 +39,7 @@ it('names the command that installs a missing library', async () => {
   const { arxiv, sendMail } = await import('./index.js');
   const cases = [
     [sendMail(mail), { to: ['ada@mill.test'], subject: 'x', text: 'x' }, 'npm install nodemailer'],
-    [arxiv({ baseUrl: vendor.url }), { query: 'x' }, 'npm install fast-xml-parser'],
+    [arxiv({ baseURL: vendor.url }), { query: 'x' }, 'npm install fast-xml-parser'],
   ] as const;
   for (const [tool, input, command] of cases) {
     const error: unknown = await runTool(tool as Tool, input).catch((thrown: unknown) => thrown);

@@ -1,5 +1,5 @@
-import { textOf, type Tool, type ToolContext, type ToolOutput } from '@millrace/core';
-import { lentToolContext } from '@millrace/core/testing';
+import { textOf, type Tool, type ToolContext, type ToolOutput } from 'millrace';
+import { lentToolContext } from 'millrace/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 
 /** The result of one run. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import { arxiv, pubmed, stockQuote, translate, weather, webSearch, wikipedia } from './index.js';
 import { runTool } from './run-tool.test-support.js';
 import { openVendor } from './services/vendor.test-support.js';
@@ -30,7 +30,7 @@ const page = {
   description: hostile,
   snippet: hostile,
 };
-const service = { baseUrl: vendor.url, apiKey: 'key' };
+const service = { baseURL: vendor.url, apiKey: 'key' };
 const asked = (made: Tool, answers: typeof vendor.answers, input: object) => async () => {
   vendor.answers = answers;
   return (await runTool(made, input)).text;
@@ -51,19 +51,19 @@ const places: Readonly<Record<string, () => Promise<string>>> = {
   }),
   'web_search, Baidu': search('baidu', '/v2/ai_search/web_search', { references: [page] }),
   wikipedia: asked(
-    wikipedia({ baseUrl: vendor.url }),
+    wikipedia({ baseURL: vendor.url }),
     { '/w/api.php': { query: { pages: [{ title: line, fullurl: url, extract: hostile }] } } },
     query,
   ),
   arxiv: asked(
-    arxiv({ baseUrl: vendor.url }),
+    arxiv({ baseURL: vendor.url }),
     {
       '/api/query': `<feed><entry><id>${url}</id><title>${escaped(line)}</title><summary>${escaped(hostile)}</summary></entry></feed>`,
     },
     query,
   ),
   pubmed: asked(
-    pubmed({ baseUrl: vendor.url }),
+    pubmed({ baseURL: vendor.url }),
     {
       '/esearch.fcgi': { esearchresult: { idlist: ['1'] } },
       '/efetch.fcgi': `<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>1</PMID><Article><ArticleTitle>${escaped(line)}</ArticleTitle><Abstract><AbstractText>${escaped(hostile)}</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>`,

@@ -3,9 +3,9 @@
 //   node packages/tools/measure/code-acting.mjs
 import console from 'node:console';
 import { performance } from 'node:perf_hooks';
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { codeActing } from '@millrace/tools/code-acting';
 
 const count = 20;

@@ -1,11 +1,5 @@
-import {
-  textOf,
-  type Tool,
-  type ToolContext,
-  type ToolOutput,
-  type Validation,
-} from '@millrace/core';
-import { lentToolContext } from '@millrace/core/testing';
+import { textOf, type Tool, type ToolContext, type ToolOutput, type Validation } from 'millrace';
+import { lentToolContext } from 'millrace/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 
 /** What came of one run. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Tool } from '@millrace/core';
-import { toolContract } from '@millrace/core/testing';
+import type { Tool } from 'millrace';
+import { toolContract } from 'millrace/testing';
 import { calculator, clock, readFile, searchDocuments } from './index.js';
 import { runTool, verdictOn } from './run-tool.test-support.js';
 

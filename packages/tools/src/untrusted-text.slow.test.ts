@@ -1,10 +1,10 @@
 import { execPath } from 'node:process';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
-import { createAgent, textOf, tool } from '@millrace/core';
-import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
-import { numbered } from '@millrace/core/retrieval';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, textOf, tool } from 'millrace';
+import { inProcessLongTermMemory, withLongTermMemory } from 'millrace/long-term-memory';
+import { numbered } from 'millrace/retrieval';
+import { scriptedModel, text } from 'millrace/testing';
 import {
   actionDialect,
   type Dialect,

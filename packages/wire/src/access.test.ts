@@ -4,8 +4,8 @@ import type { VendorSettings } from './settings.js';
 
 const source: AccessSource = {
   vendor: 'Acme',
-  baseUrl: 'https://acme.example/v1',
-  baseUrlVariable: 'ACME_BASE_URL',
+  baseURL: 'https://acme.example/v1',
+  baseURLVariable: 'ACME_BASE_URL',
   exampleUrl: 'https://example.com/v1',
   keyVariables: ['ACME_API_KEY', 'ACME_TOKEN'],
   headersVariable: 'ACME_HEADERS',
@@ -95,7 +95,7 @@ describe('a key', () => {
 
   it.each<[string, VendorSettings, Partial<AccessSource>]>([
     ['by a vendor that wants none', {}, { keyless: true }],
-    ['elsewhere', { baseUrl: 'http://127.0.0.1:8000' }, { keyless: 'elsewhere' }],
+    ['elsewhere', { baseURL: 'http://127.0.0.1:8000' }, { keyless: 'elsewhere' }],
     ['where a header stands for it', { headers: { Cookie: 'session' } }, {}],
   ])('is not needed %s', async (_, settings, differences) => {
     const { headers, credentials } = access(settings, differences);
@@ -214,26 +214,26 @@ describe('headers', () => {
 
 describe('an address', () => {
   it('comes from the option, else from the variable, else from the vendor', () => {
-    const addressOf = (settings = {}) => access({ apiKey: 'k', ...settings }).baseUrl;
+    const addressOf = (settings = {}) => access({ apiKey: 'k', ...settings }).baseURL;
     expect(addressOf()).toBe('https://acme.example/v1');
     process.env['ACME_BASE_URL'] = 'http://127.0.0.1:9/v1/';
     expect(addressOf()).toBe('http://127.0.0.1:9/v1');
-    expect(addressOf({ baseUrl: 'https://proxy.example/v1' })).toBe('https://proxy.example/v1');
+    expect(addressOf({ baseURL: 'https://proxy.example/v1' })).toBe('https://proxy.example/v1');
   });
 
   it.each<[VendorSettings, RegExp]>([
-    [{}, /set ACME_BASE_URL, or pass the option 'baseUrl'/u],
-    [{ baseUrl: 'mine.example/v1' }, /is not an HTTP URL/u],
-    [{ baseUrl: 'file:///v1' }, /is not an HTTP URL/u],
-    [{ baseUrl: 'localhost:11434/v1' }, /'localhost:11434\/v1', .*use 'http:\/\/localhost:11434/u],
-    [{ baseUrl: 'mine.example:80/v1' }, /use 'http:\/\/mine\.example:80\/v1'/u],
-    [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is not an HTTP URL: set/u],
-    [{ baseUrl: 'sk-hunter22' }, /is not an HTTP URL: set/u],
-    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /query or fragment: remove it/u],
-    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /query or fragment: remove it/u],
-    [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
+    [{}, /set ACME_BASE_URL, or pass the option 'baseURL'/u],
+    [{ baseURL: 'mine.example/v1' }, /is not an HTTP URL/u],
+    [{ baseURL: 'file:///v1' }, /is not an HTTP URL/u],
+    [{ baseURL: 'localhost:11434/v1' }, /'localhost:11434\/v1', .*use 'http:\/\/localhost:11434/u],
+    [{ baseURL: 'mine.example:80/v1' }, /use 'http:\/\/mine\.example:80\/v1'/u],
+    [{ baseURL: 'me:hunter22@mine.example/v1' }, /is not an HTTP URL: set/u],
+    [{ baseURL: 'sk-hunter22' }, /is not an HTTP URL: set/u],
+    [{ baseURL: 'https://mine.example/v1?key=hunter22' }, /query or fragment: remove it/u],
+    [{ baseURL: 'https://mine.example/v1#hunter22' }, /query or fragment: remove it/u],
+    [{ baseURL: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
   ])('C7, X10: is refused at construction if it is not valid: %j', (settings, why) => {
-    const create = () => access({ apiKey: 'k', ...settings }, { baseUrl: undefined });
+    const create = () => access({ apiKey: 'k', ...settings }, { baseURL: undefined });
     expect(create).toThrow(why);
     expect(create).not.toThrow('hunter22');
   });

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { addressOf, type AddressSource } from './address.js';
 import { type Header, headersIn, variable } from './environment.js';
 import { inSentence } from './address.js';
@@ -20,7 +20,7 @@ export interface AccessSource extends AddressSource {
 
 /** The resolved address, headers and credentials of a vendor. */
 export interface Access {
-  readonly baseUrl: string;
+  readonly baseURL: string;
   /** Headers of every request, with lowercase names; `null` removes a header that the SDK would send. */
   readonly headers: Readonly<Record<string, string | null>>;
   /**
@@ -43,7 +43,7 @@ export interface Credentials {
 
 type AccessSettings = Pick<
   VendorSettings,
-  'apiKey' | 'baseUrl' | 'headers' | 'dangerouslyAllowBrowser'
+  'apiKey' | 'baseURL' | 'headers' | 'dangerouslyAllowBrowser'
 >;
 
 /**
@@ -52,21 +52,21 @@ type AccessSettings = Pick<
  * Throws a `MillraceError` (`config`) for an invalid key, and for a missing or invalid address.
  */
 export const resolveAccess = (source: AccessSource, settings: AccessSettings): Access => {
-  const { apiKey, baseUrl: given, headers = {}, dangerouslyAllowBrowser } = settings;
-  const baseUrl = addressOf(source, given);
+  const { apiKey, baseURL: given, headers = {}, dangerouslyAllowBrowser } = settings;
+  const baseURL = addressOf(source, given);
   const found = apiKey ?? keyIn(source);
   const key = typeof found === 'string' ? checkedKey('config', source, found) : found;
   const set = Object.entries(headers);
   const ambient = headersIn(source.headersVariable);
   const sent = source.sendsHeaders === false ? set : [...ambient, ...set];
   sent.forEach((header) => checkHeader(source, header));
-  const withoutKey = !key && (isKeyless(source, baseUrl) || set.some(isSecret));
+  const withoutKey = !key && (isKeyless(source, baseURL) || set.some(isSecret));
   const secrets = [
     ...(typeof key === 'string' && key ? [key] : []),
     ...sent.filter(isSecret).flatMap(secretsIn),
   ];
   return {
-    baseUrl,
+    baseURL,
     headers: inLowerCase([
       // The SDK only knows a placeholder key.
       ['authorization', null],
@@ -85,8 +85,8 @@ export const resolveAccess = (source: AccessSource, settings: AccessSettings): A
 const keyIn = ({ keyVariables }: AccessSource): string | undefined =>
   keyVariables.map(variable).find((it) => it !== undefined);
 
-const isKeyless = ({ keyless = false, ...source }: AccessSource, baseUrl: string): boolean =>
-  keyless === 'elsewhere' ? baseUrl !== source.baseUrl : keyless;
+const isKeyless = ({ keyless = false, ...source }: AccessSource, baseURL: string): boolean =>
+  keyless === 'elsewhere' ? baseURL !== source.baseURL : keyless;
 
 const isSecret = ([name]: Header): boolean =>
   /(?:^|[-_])(?:authorization|auth|cookie|credentials?|(?:api)?key|password|secret|token)$/iu.test(

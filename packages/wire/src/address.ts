@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { variable } from './environment.js';
 
 /** The sources of a vendor's base URL. */
@@ -6,9 +6,9 @@ export interface AddressSource {
   /** The name of the vendor in errors. */
   readonly vendor: string;
   /** The default. Without one, the option or the variable is required. */
-  readonly baseUrl?: string | undefined;
-  /** The environment variable that overrides `baseUrl`. */
-  readonly baseUrlVariable?: string | undefined;
+  readonly baseURL?: string | undefined;
+  /** The environment variable that overrides `baseURL`. */
+  readonly baseURLVariable?: string | undefined;
   /** An example for errors. */
   readonly exampleUrl: string;
 }
@@ -19,11 +19,11 @@ export interface AddressSource {
  * query.
  */
 export const addressOf = (source: AddressSource, given: string | undefined): string => {
-  const { baseUrlVariable } = source;
+  const { baseURLVariable } = source;
   const vendor = inSentence(source.vendor);
-  const address = given ?? variable(baseUrlVariable) ?? source.baseUrl;
-  const byVariable = baseUrlVariable === undefined ? '' : `set ${baseUrlVariable}, or `;
-  const fix = `${byVariable}pass the option 'baseUrl', such as '${source.exampleUrl}'`;
+  const address = given ?? variable(baseURLVariable) ?? source.baseURL;
+  const byVariable = baseURLVariable === undefined ? '' : `set ${baseURLVariable}, or `;
+  const fix = `${byVariable}pass the option 'baseURL', such as '${source.exampleUrl}'`;
   if (address === undefined) throw configError(`${source.vendor} needs a base URL: ${fix}.`);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/u.test(url.protocol)) {

@@ -1,4 +1,4 @@
-import type { ModelChunk, ModelContext } from '@millrace/core';
+import type { ModelChunk, ModelContext } from 'millrace';
 import type { Subscription } from 'rxjs';
 import type { Piece } from './decode.js';
 import type { Endings } from './exchange.js';

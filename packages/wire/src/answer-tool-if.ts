@@ -1,4 +1,4 @@
-import { answerTool, type JsonSchema, type Model, type ModelRequest } from '@millrace/core';
+import { answerTool, type JsonSchema, type Model, type ModelRequest } from 'millrace';
 
 /**
  * Adds a tool for the structured answer if `isNeeded`, because the vendor cannot enforce the schema itself. Requests

@@ -1,4 +1,4 @@
-import type { Message, ToolCallBlock } from '@millrace/core';
+import type { Message, ToolCallBlock } from 'millrace';
 
 /** The vendor's names of tools and tool calls. They depend on the whole conversation, so that they are unique. */
 export interface WireNames {

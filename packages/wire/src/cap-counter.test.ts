@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { createCapCounter } from './cap-counter.js';
 import { type Caps, capsOf, defaultCaps } from './caps.js';
 import { createNesting, measure } from './nesting.js';

@@ -1,4 +1,4 @@
-import { createToolParts } from '@millrace/core';
+import { createToolParts } from 'millrace';
 import { capExceeded, type Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
 import type { Piece } from './decode.js';

@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { checkOptions, defined, type Rule } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { checkOptions, defined, type Rule } from 'millrace/values';
 import { inSentence } from './address.js';
 
 /** Size limits of an answer. An answer that exceeds one errors with `tooLarge`, and its socket is closed. */

@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 
 /** Returns a chunk with the text, or no chunk if the text is empty. */
 export const textChunks = (type: 'text' | 'thinking', text: string): readonly ModelChunk[] =>

@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError, type ModelChunk } from '@millrace/core';
-import { exactJson, parsedJson, toolInput } from '@millrace/core/values';
+import { isMillraceError, MillraceError, type ModelChunk } from 'millrace';
+import { exactJson, parsedJson, toolInput } from 'millrace/values';
 import type { Exchange, WireEvent } from './exchange.js';
 import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';

@@ -8,12 +8,12 @@ const bundled = async (platform: 'browser' | 'node'): Promise<string> => {
     stdin: {
       contents: `
         import { exchange$, resolveAccess, defaultCaps } from '@millrace/wire';
-        import { openDemand } from '@millrace/core';
+        import { openDemand } from 'millrace';
         import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 
         const source = { vendor: 'Acme', keyVariables: ['ACME_KEY'], headersVariable: 'ACME_HEADERS' };
         const { secrets } = resolveAccess(
-          { ...source, baseUrl: 'https://acme.example', exampleUrl: 'https://acme.example' },
+          { ...source, baseURL: 'https://acme.example', exampleUrl: 'https://acme.example' },
           { apiKey: 'sk-proj-1234567890abcdef' },
         );
         const stream = 'data: {"type":"text","text":"Hello"}\\n\\ndata: {"type":"finish","finish":"stop"}\\n\\n';

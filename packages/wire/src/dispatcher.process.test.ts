@@ -11,7 +11,7 @@ const prelude = `
   import { createServer } from 'node:http';
   import { connect } from 'node:net';
   import { defaultCaps, exchange$ } from '@millrace/wire';
-  import { openDemand } from '@millrace/core';
+  import { openDemand } from 'millrace';
   import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 
   const key = Symbol.for('undici.globalDispatcher.1');

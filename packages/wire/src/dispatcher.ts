@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
 import type { Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
 import { memoizeByObject, memoizeLast } from './memoize.js';

@@ -1,4 +1,4 @@
-import { exactJson, toExactJson } from '@millrace/core/values';
+import { exactJson, toExactJson } from 'millrace/values';
 import { at } from './paths.js';
 
 /**

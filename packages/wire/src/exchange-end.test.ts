@@ -5,8 +5,8 @@ import {
   type MillraceError,
   type ModelContext,
   openDemand,
-} from '@millrace/core';
-import { finish, lentContext, marbles, text } from '@millrace/core/testing';
+} from 'millrace';
+import { finish, lentContext, marbles, text } from 'millrace/testing';
 import { catchError, type Observable, Subscription, tap, throwError } from 'rxjs';
 import type { Endings, Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createDemand, MillraceError, type ModelChunk } from '@millrace/core';
-import { lentContext } from '@millrace/core/testing';
+import { createDemand, MillraceError, type ModelChunk } from 'millrace';
+import { lentContext } from 'millrace/testing';
 import fc from 'fast-check';
 import { take, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';

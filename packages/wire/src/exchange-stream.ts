@@ -1,4 +1,4 @@
-import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
+import { MillraceError, type ModelChunk, type ModelContext } from 'millrace';
 import { filter, Observable, type Subscriber, Subscription, take } from 'rxjs';
 import { inSentence } from './address.js';
 import { AnswerEnd } from './answer-end.js';

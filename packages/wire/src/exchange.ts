@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import type { Caps } from './caps.js';
 import type { HeadersLike } from './retry-after.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { failureOf } from './failure-of.js';
 
 const clean = (text: string): string => text;

@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { inSentence } from './address.js';
 import { describe } from './plain-error.js';
 

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { contextCodes, quotaCodes, refusalCodes, statusByCode } from './fault-codes.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
 import { truncate } from './truncate.js';

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { createParser } from 'eventsource-parser';
 import { capExceeded, type Caps } from './caps.js';
 import type { ResponseHead } from './exchange.js';

@@ -1,5 +1,5 @@
 // Errors of requests without a key. They are loaded when one occurs.
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 
 export const keyMissing = (vendor: string, keyVariables: readonly string[]): MillraceError => {
   const [byVariable = ''] = keyVariables.map((name) => `set ${name}, or `);

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { createDemand } from '@millrace/core';
-import { lentContext } from '@millrace/core/testing';
+import { createDemand } from 'millrace';
+import { lentContext } from 'millrace/testing';
 import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';

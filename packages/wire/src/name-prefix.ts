@@ -1,4 +1,4 @@
-import type { ContentBlock, UserMessage } from '@millrace/core';
+import type { ContentBlock, UserMessage } from 'millrace';
 
 /** Returns the content of a user message, prefixed with the user's name, for APIs without a field for the name. */
 export const withNamePrefix = ({ name, content }: UserMessage): readonly ContentBlock[] => {

@@ -12,6 +12,6 @@ export const optionHint = (name: string, known: readonly string[]): string | und
     : undefined;
 };
 
-/** One spelling for `baseURL`, `base_url` and `baseUrl`, and for `maxRetries` and `retry`. */
+/** One spelling for `baseURL`, `base_url` and `baseURL`, and for `maxRetries` and `retry`. */
 const plainOf = (name: string): string =>
   name.replaceAll(/[-_]/gu, '').toLowerCase().replace('retries', 'retry');

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 /** A JSON object of a vendor, with unknown fields. */
 export type JsonRecord = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 /** Longer messages are HTML pages or dumps. */
 const maxLength = 500;

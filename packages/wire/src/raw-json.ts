@@ -1,4 +1,4 @@
-import { parsedJson, toExactJson } from '@millrace/core/values';
+import { parsedJson, toExactJson } from 'millrace/values';
 import type { JsonRecord } from './paths.js';
 
 const json = Symbol('json');

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 /**
  * Redacts the strings and keys of a chunk. It searches the parsed chunk, not its JSON source: searching that would take

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { plainError } from './plain-error.js';
 import type { Redactor } from './redactor.js';
 

@@ -4,7 +4,7 @@ import { sdkRequests } from './sdk-requests.js';
 import type { SdkClient, SdkOptions } from './sdk-target.js';
 
 const access: Access = {
-  baseUrl: 'https://acme.example/v1',
+  baseURL: 'https://acme.example/v1',
   headers: { authorization: null, 'x-team': 'a' },
   credentials: { headers: { authorization: 'Bearer sk-1' }, secret: 'sk-1' },
   secrets: ['sk-1'],

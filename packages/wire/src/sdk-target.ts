@@ -1,6 +1,6 @@
 // Loaded with the SDK of a vendor, which is loaded with the first request.
-import { MillraceError } from '@millrace/core';
-import { longestDelayMs } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { longestDelayMs } from 'millrace/values';
 import type { Access } from './access.js';
 import type { WireRequest } from './exchange.js';
 
@@ -32,12 +32,12 @@ export type Target = Omit<WireRequest, 'body'>;
 
 /** Lets the SDK build a request. Rejects with `config` if it refuses to run in a browser. */
 export const loadTarget = async (
-  { baseUrl, headers, dangerouslyAllowBrowser }: Access,
+  { baseURL, headers, dangerouslyAllowBrowser }: Access,
   path: string,
   load: (options: SdkOptions) => Promise<SdkClient>,
 ): Promise<Target> => {
   const client = await load({
-    baseURL: baseUrl,
+    baseURL,
     apiKey: 'none',
     defaultHeaders: headers,
     maxRetries: 0,

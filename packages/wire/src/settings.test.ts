@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isFlag } from '@millrace/core/values';
+import { isFlag } from 'millrace/values';
 import { checkModelCall, settingsRules, type VendorSettings } from './settings.js';
 import { vendorModel } from './vendor-model.js';
 import { exchangeWith, respond } from './wire.test-support.js';
@@ -23,7 +23,7 @@ describe('checkModelCall', () => {
       'what there is',
       {
         apiKey: () => 'k',
-        baseUrl: 'http://127.0.0.1',
+        baseURL: 'http://127.0.0.1',
         headers: { 'x-team': 'mill' },
         fetch,
         retry: false,
@@ -41,7 +41,7 @@ describe('checkModelCall', () => {
       "no option 'apikey'. Did you mean 'apiKey'? Its options are: apiKey, ",
     ],
     ['a number for a key', { apiKey: 5 }, "'apiKey' must be a string or a function"],
-    ['a number for an address', { baseUrl: 7 }, "'baseUrl' must be a string"],
+    ['a number for an address', { baseURL: 7 }, "'baseURL' must be a string"],
     ['a text for headers', { headers: 'x-key: sk-secret' }, "'headers' must be an object"],
     ['a list of headers', { headers: [['x-key', 'sk-secret']] }, "'headers' must be an object"],
     ['a Headers', { headers: new Headers({ key: 'sk-secret' }) }, "'headers' must be an object"],
@@ -72,7 +72,7 @@ describe('VendorSettings', () => {
   it('takes what may be undefined, as a variable of the environment', () => {
     const settings: VendorSettings = {
       apiKey: process.env['ACME_NO_SUCH_KEY'],
-      baseUrl: undefined,
+      baseURL: undefined,
       headers: undefined,
       fetch: undefined,
       retry: undefined,

@@ -1,4 +1,4 @@
-import { MillraceError, type ModelContext, type retry } from '@millrace/core';
+import { MillraceError, type ModelContext, type retry } from 'millrace';
 import {
   checkOptions,
   isFlag,
@@ -7,7 +7,7 @@ import {
   isRecord,
   isText,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import type { Caps } from './caps.js';
 import { inSentence } from './address.js';
 
@@ -19,7 +19,7 @@ export interface VendorSettings {
   /** Default: the environment variable of the vendor. A function is called for each request. */
   readonly apiKey?: ApiKey | undefined;
   /** The base URL. Default: the environment variable of the vendor, else its public URL. */
-  readonly baseUrl?: string | undefined;
+  readonly baseURL?: string | undefined;
   /** Headers of every request. They override all others. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The `fetch` for requests. Default: the global `fetch`. */
@@ -43,7 +43,7 @@ export interface VendorSettings {
 /** Validation rules of the settings. The code that uses the last three checks their fields. */
 export const settingsRules: Readonly<Record<keyof VendorSettings, Rule>> = {
   apiKey: [(key) => typeof key === 'string' || typeof key === 'function', 'a string or a function'],
-  baseUrl: isText,
+  baseURL: isText,
   headers: [(headers) => isHeaders(headers), 'an object of strings'],
   fetch: isFunction,
   retry: [(retry) => retry === false || isRecord(retry), 'false or an object of options'],

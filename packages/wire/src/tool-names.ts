@@ -1,4 +1,4 @@
-import { fnv1a, meantName } from '@millrace/core/values';
+import { fnv1a, meantName } from 'millrace/values';
 
 /** Maps tool names to the names that a vendor accepts, and back. */
 export interface ToolNames {

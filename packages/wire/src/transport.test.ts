@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, jest } from '@jest/globals';
-import { lentContext } from '@millrace/core/testing';
+import { lentContext } from 'millrace/testing';
 import { selfSigned } from '@millrace/fault-server';
 import { BehaviorSubject, lastValueFrom, Observable, toArray } from 'rxjs';
 import type { Exchange } from './exchange.js';

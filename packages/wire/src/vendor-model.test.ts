@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { ModelChunk, ModelReport, ModelRequest } from '@millrace/core';
-import { lentContext, modelContract } from '@millrace/core/testing';
+import type { ModelChunk, ModelReport, ModelRequest } from 'millrace';
+import { lentContext, modelContract } from 'millrace/testing';
 import { lastValueFrom, tap, toArray, VirtualTimeScheduler } from 'rxjs';
 import { defaultCaps } from './caps.js';
 import type { VendorSettings } from './settings.js';

@@ -6,8 +6,8 @@ import {
   retry,
   shortenOnOverflow,
   timeouts,
-} from '@millrace/core';
-import { defined } from '@millrace/core/values';
+} from 'millrace';
+import { defined } from 'millrace/values';
 import { defer } from 'rxjs';
 import { capsOf } from './caps.js';
 import type { Endings, Exchange } from './exchange.js';

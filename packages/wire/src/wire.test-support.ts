@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
-import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { lentContext } from '@millrace/core/testing';
+import { MillraceError, type ModelChunk, type ModelContext } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { lentContext } from 'millrace/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 import { defaultCaps } from './caps.js';
 import type { Exchange } from './exchange.js';

@@ -3,7 +3,7 @@ import { isRecord } from '../../is-record.js';
 
 /** Compiles a JSON Schema with the very `ajv` that Millrace validates with, and its defaults. */
 export const compile = (schema: object): ((value: unknown) => boolean) => {
-  const ajv: unknown = createRequire(import.meta.resolve('@millrace/core'))('ajv');
+  const ajv: unknown = createRequire(import.meta.resolve('millrace'))('ajv');
   if (!hasAjv(ajv)) throw new Error(`The package 'ajv' has no 'Ajv'.`);
   return new ajv.Ajv().compile(schema);
 };

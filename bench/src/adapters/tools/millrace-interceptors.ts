@@ -1,4 +1,4 @@
-import { on } from '@millrace/core';
+import { on } from 'millrace';
 import { map } from 'rxjs';
 import type { Adapter, Setup } from '../../adapter.js';
 import { millraceWith } from '../millrace-with.js';

@@ -1,4 +1,4 @@
-import { type Message, type Model, type ModelChunk, textOf } from '@millrace/core';
+import { type Message, type Model, type ModelChunk, textOf } from 'millrace';
 import { defer, from } from 'rxjs';
 import { playedCall } from './played-call.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { lastValueFrom } from 'rxjs';
 import type { Open } from '../../adapter.js';
 import { lookup, weatherOf } from '../../lookup.js';
@@ -30,7 +30,7 @@ describe.each(adapters)('%s', (_, open) => {
   it.each(['0x0-2', '1x1-1', '1x16-3'])(
     'plays %s without a mock: runs the tools and gives the answer, again and again',
     async (script) => {
-      const adapter = await open({ baseUrl: '' });
+      const adapter = await open({ baseURL: '' });
       const count = Number(script.split('-')[1]);
       for (let times = 0; times < 2; times += 1) {
         const deltas: string[] = [];
@@ -42,7 +42,7 @@ describe.each(adapters)('%s', (_, open) => {
   );
 
   it('says what it cannot play', async () => {
-    const adapter = await open({ baseUrl: '' });
+    const adapter = await open({ baseURL: '' });
     await expect((async () => adapter.call('2x1-1'))()).rejects.toThrow(/one turn of tools/);
   });
 });
@@ -87,7 +87,7 @@ it('an approver is asked of each use', async () => {
     asked.push(toolCallId);
     return true;
   };
-  await millraceWith({ modelOf: playedModel, approve }, { baseUrl: '' }).call('1x3-1');
+  await millraceWith({ modelOf: playedModel, approve }, { baseURL: '' }).call('1x3-1');
   expect(asked).toEqual(['call_1_0', 'call_1_1', 'call_1_2']);
 });
 

@@ -20,7 +20,7 @@ import {
   reason,
   resultsAsked,
 } from '../column.js';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { Stage } from '../stage.js';
 
 const clientOf = ({ url }: Stage): Promise<Client> => new ClientFactory().createFromUrl(url);

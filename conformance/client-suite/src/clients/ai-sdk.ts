@@ -21,7 +21,7 @@ import {
   reason,
   resultsAsked,
 } from '../column.js';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { Stage } from '../stage.js';
 
 type Ended = Parameters<ChatOnFinishCallback<UIMessage>>[0];

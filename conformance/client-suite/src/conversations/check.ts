@@ -1,5 +1,5 @@
 import { equal, ok } from 'node:assert/strict';
-import { type Message, toolCallsOf } from '@millrace/core';
+import { type Message, toolCallsOf } from 'millrace';
 import { same } from '../column.js';
 import type { Client, Tab } from './tab.js';
 import { linesIn, viewOf, viewsOf } from './views.js';

@@ -1,5 +1,5 @@
 import { equal, ok } from 'node:assert/strict';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { same } from '../column.js';
 import { paired } from './check.js';
 import { linesIn } from './views.js';

@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { chat } from './tab.js';
 import type { Line, World } from './world.js';
 

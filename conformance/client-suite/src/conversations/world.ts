@@ -9,9 +9,9 @@ import {
   suspend,
   textOf,
   tool,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import { agUi } from '@millrace/server/ag-ui';
 import { approvalQueue } from '@millrace/server/approvals';
 import { serve, type ServeOptions } from '@millrace/server/node';

@@ -1,6 +1,6 @@
-import { createAgent, type Model, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, text } from '@millrace/core/testing';
+import { createAgent, type Model, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { finish, text } from 'millrace/testing';
 import { of } from 'rxjs';
 
 /** Stands in for a model of a provider. */

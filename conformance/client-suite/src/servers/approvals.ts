@@ -1,4 +1,4 @@
-import { createAgent, requireApproval } from '@millrace/core';
+import { createAgent, requireApproval } from 'millrace';
 import { approvalQueue } from '@millrace/server/approvals';
 import { serve } from '@millrace/server/node';
 import { model, pay } from './agent.js';

@@ -1,5 +1,5 @@
-import { isMillraceError } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { isMillraceError } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
 import { Hono } from 'hono';
 import { agent } from './agent.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Message } from '@millrace/core';
-import type { StoredRecord } from '@millrace/core/journal';
+import type { Message } from 'millrace';
+import type { StoredRecord } from 'millrace/journal';
 import type { Arrival } from '../effects/effect-server.js';
 import type { Outcome, Uncertainty } from '../life/said.js';
 import { effectsOf, planOf } from '../script/plan.js';

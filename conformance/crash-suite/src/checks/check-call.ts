@@ -1,4 +1,4 @@
-import type { Message } from '@millrace/core';
+import type { Message } from 'millrace';
 import type { Arrival } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome, Uncertainty } from '../life/said.js';
 import { effectsOf, type Plan } from '../script/plan.js';

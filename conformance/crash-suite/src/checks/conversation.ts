@@ -1,4 +1,4 @@
-import { type Message, suspensionsIn, textOf, toolCallsOf } from '@millrace/core';
+import { type Message, suspensionsIn, textOf, toolCallsOf } from 'millrace';
 import { itemOf } from '../script/script-agent.js';
 import { isHint } from '../script/script-model.js';
 

@@ -1,5 +1,5 @@
-import { inProcessMemory, type Message } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+import { inProcessMemory, type Message } from 'millrace';
+import { sessions } from 'millrace/sessions';
 import { lastValueFrom, of } from 'rxjs';
 import type { Plan } from '../script/plan.js';
 import { scriptAgent, sessionIdOf } from '../script/script-agent.js';

@@ -1,5 +1,5 @@
-import type { StoredRecord } from '@millrace/core/journal';
-import { parsedJson, isRecord } from '@millrace/core/values';
+import type { StoredRecord } from 'millrace/journal';
+import { parsedJson, isRecord } from 'millrace/values';
 
 /** From one number to the next: a call that is resumed in the middle of a message leaves out 64. */
 const strides: readonly number[] = [1, 65];

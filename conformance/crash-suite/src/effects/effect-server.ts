@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { text as textOfBody } from 'node:stream/consumers';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { type Effect, outermost } from '../script/script-agent.js';
 import { seeded } from '../seeded.js';
 

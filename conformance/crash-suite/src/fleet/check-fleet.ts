@@ -1,5 +1,5 @@
-import { type AgentEvent, type Message, textOf } from '@millrace/core';
-import type { StoredRecord } from '@millrace/core/journal';
+import { type AgentEvent, type Message, textOf } from 'millrace';
+import type { StoredRecord } from 'millrace/journal';
 import type { DbosEngine } from '@millrace/dbos';
 import { firstValueFrom, lastValueFrom, mergeMap, reduce, toArray } from 'rxjs';
 import { checkCall, type Verdict } from '../checks/check-call.js';

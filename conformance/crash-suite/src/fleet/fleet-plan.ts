@@ -1,4 +1,4 @@
-import { type Message, textOf } from '@millrace/core';
+import { type Message, textOf } from 'millrace';
 import { type Plan, planOf, signedPlanOf } from '../script/plan.js';
 import type { UncertainMode } from '../script/script-agent.js';
 import { type Seeded, seeded } from '../seeded.js';

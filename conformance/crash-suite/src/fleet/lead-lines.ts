@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent, isMillraceError, type Reply } from '@millrace/core';
+import { type AgentEvent, isEvent, isMillraceError, type Reply } from 'millrace';
 import type { DbosEngine } from '@millrace/dbos';
 import {
   defaultIfEmpty,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type { WorkNotice } from '@millrace/dbos';
 
 /** The settings of a worker. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AgentEvent, isEvent, type Reply } from '@millrace/core';
+import { type AgentEvent, isEvent, type Reply } from 'millrace';
 import { type DbosEngine, openDbos } from '@millrace/dbos';
 import { startPostgres } from '@millrace/postgres-server';
 import {

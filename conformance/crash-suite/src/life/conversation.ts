@@ -1,7 +1,7 @@
-import type { Agent, MemoryFactory, Message } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import type { CallStore, Journal } from '@millrace/core/journal';
-import { keepSessions, sessions, type SessionStore } from '@millrace/core/sessions';
+import type { Agent, MemoryFactory, Message } from 'millrace';
+import { isRecord } from 'millrace/values';
+import type { CallStore, Journal } from 'millrace/journal';
+import { keepSessions, sessions, type SessionStore } from 'millrace/sessions';
 import { map, type Observable, of } from 'rxjs';
 import { keptTalk, type Talk, talkOf } from './talk.js';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { isMillraceError } from '@millrace/core';
-import { createCallStore, journal } from '@millrace/core/journal';
+import { isMillraceError } from 'millrace';
+import { createCallStore, journal } from 'millrace/journal';
 import type { Store } from '@millrace/store';
 import {
   catchError,

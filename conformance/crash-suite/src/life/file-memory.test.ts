@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { memoryContract } from '@millrace/core/testing';
+import { memoryContract } from 'millrace/testing';
 import { fileMemory } from './file-memory.js';
 
 let root: string;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { MemoryFactory, Message } from '@millrace/core';
+import type { MemoryFactory, Message } from 'millrace';
 import { defer } from 'rxjs';
 
 /**

@@ -5,8 +5,8 @@ import {
   isMillraceError,
   type Reply,
   toolResults,
-} from '@millrace/core';
-import { verifyEvents } from '@millrace/core/testing';
+} from 'millrace';
+import { verifyEvents } from 'millrace/testing';
 import {
   catchError,
   concat,

@@ -1,5 +1,5 @@
-import type { Message } from '@millrace/core';
-import type { CallStoreDriver } from '@millrace/core/journal';
+import type { Message } from 'millrace';
+import type { CallStoreDriver } from 'millrace/journal';
 import {
   combineLatest,
   defer,

@@ -1,6 +1,6 @@
-import type { Message, Reply } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import type { StoredRecord } from '@millrace/core/journal';
+import type { Message, Reply } from 'millrace';
+import { isRecord } from 'millrace/values';
+import type { StoredRecord } from 'millrace/journal';
 import type { Place } from '../places/place.js';
 import type { UncertainMode } from '../script/script-agent.js';
 

@@ -1,6 +1,6 @@
-import type { AgentEvent } from '@millrace/core';
-import type { Journal } from '@millrace/core/journal';
-import type { KeptSession, Session } from '@millrace/core/sessions';
+import type { AgentEvent } from 'millrace';
+import type { Journal } from 'millrace/journal';
+import type { KeptSession, Session } from 'millrace/sessions';
 import { EMPTY, type Observable } from 'rxjs';
 
 /** A session in which a call is led. */

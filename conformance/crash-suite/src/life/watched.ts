@@ -1,6 +1,6 @@
-import type { MemoryFactory } from '@millrace/core';
-import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
-import type { SessionStore } from '@millrace/core/sessions';
+import type { MemoryFactory } from 'millrace';
+import type { CallStoreDriver, NewRecord } from 'millrace/journal';
+import type { SessionStore } from 'millrace/sessions';
 import { concat, defer, EMPTY, map, type Observable, tap } from 'rxjs';
 import type { Point } from './said.js';
 

@@ -1,4 +1,4 @@
-import { type Message, textOf } from '@millrace/core';
+import { type Message, textOf } from 'millrace';
 
 /** What the model answers: what came of each tool, by the words of the results. It shows what the model has seen. */
 export const answerOf = (messages: readonly Message[]): string => {

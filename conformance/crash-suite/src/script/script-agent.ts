@@ -9,10 +9,10 @@ import {
   type Tool,
   tool,
   type ToolCallBlock,
-} from '@millrace/core';
-import type { Journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { agentTool } from '@millrace/core/teams';
+} from 'millrace';
+import type { Journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { agentTool } from 'millrace/teams';
 import { map, type Observable, toArray } from 'rxjs';
 import { clerkPlanOf, type Plan } from './plan.js';
 import { type Pace, scriptModel } from './script-model.js';

@@ -1,5 +1,5 @@
-import { type Message, type Model, type ModelChunk, textOf } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { type Message, type Model, type ModelChunk, textOf } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import { concatMap, defer, delay, from, of, tap } from 'rxjs';
 import { answerOf } from './answer.js';
 import type { Plan } from './plan.js';

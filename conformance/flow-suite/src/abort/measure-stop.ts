@@ -1,5 +1,5 @@
-import { type AgentEvent, createAgent, type Message, only, tool, type Tool } from '@millrace/core';
-import { sessions, type Session } from '@millrace/core/sessions';
+import { type AgentEvent, createAgent, type Message, only, tool, type Tool } from 'millrace';
+import { sessions, type Session } from 'millrace/sessions';
 import { openai } from '@millrace/openai';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -34,7 +34,7 @@ export const measureStop = async (
 ): Promise<Stopped> => {
   const vendor = server.play({ type: place === 'stream' ? 'drip' : 'toolCall' });
   const deaf = deafTool(toolMs);
-  const model = openai('loopback', { apiKey: 'test', baseUrl: vendor.url });
+  const model = openai('loopback', { apiKey: 'test', baseURL: vendor.url });
   const session = sessions(createAgent({ model, tools: [deaf.tool] })).open('one');
   const middle = firstValueFrom(session.events$.pipe(middleOf(place)));
   const call = stops[stop](session);

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { Message } from '@millrace/core';
+import type { Message } from 'millrace';
 import { unanswered } from './unanswered.js';
 
 const asks = (...ids: readonly string[]): Message => ({

@@ -1,4 +1,4 @@
-import { type Message, toolCallsOf } from '@millrace/core';
+import { type Message, toolCallsOf } from 'millrace';
 
 /** The ids of the tool uses that do not have exactly one result each in the message behind them, in the same order. */
 export const unanswered = (messages: readonly Message[]): readonly string[] =>

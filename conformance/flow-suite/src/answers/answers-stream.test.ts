@@ -1,16 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, type AgentOptions, createAgent, textOf, tool } from '@millrace/core';
-import type { Model } from '@millrace/core';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+import {
+  type AgentEvent,
+  type AgentOptions,
+  createAgent,
+  type Model,
+  textOf,
+  tool,
+} from 'millrace';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import {
   actionDialect,
   type Dialect,
   flatDialect,
   linesDialect,
+  parseToolCalls,
+  splitThinking,
   stepsDialect,
   textTools,
 } from '@millrace/text-tools';
-import { parseToolCalls, splitThinking } from '@millrace/text-tools';
 import fc from 'fast-check';
 import { concat, from, lastValueFrom, map, of, tap, toArray } from 'rxjs';
 import { action, flat, guarded, native, planner } from '@millrace/presets';

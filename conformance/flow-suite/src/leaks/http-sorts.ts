@@ -1,5 +1,5 @@
-import { createAgent, inProcessMemory, type Memory, type Model, only } from '@millrace/core';
-import { sessions, type Session } from '@millrace/core/sessions';
+import { createAgent, inProcessMemory, type Memory, type Model, only } from 'millrace';
+import { sessions, type Session } from 'millrace/sessions';
 import { openai } from '@millrace/openai';
 import { firstValueFrom } from 'rxjs';
 import { outcomeOf } from '../outcome-of.js';
@@ -40,4 +40,4 @@ export const httpSorts = (server: AnswerServer, { ledger, options }: Shared): re
   ];
 };
 
-const at = (baseUrl: string): Model => openai('loopback', { apiKey: 'test', baseUrl });
+const at = (baseURL: string): Model => openai('loopback', { apiKey: 'test', baseURL });

@@ -11,9 +11,9 @@ import {
   type ModelRequest,
   tool,
   toReadableStream,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { finish, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { finish, text, toolCall } from 'millrace/testing';
 import { NEVER, type Observable, of, startWith, throwError } from 'rxjs';
 import { outcomeOf } from '../outcome-of.js';
 import { ends, type Stop, stopNames, stops } from '../stops.js';

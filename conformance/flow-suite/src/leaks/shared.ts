@@ -1,4 +1,4 @@
-import { type CallOptions, createDemand, interruptOn } from '@millrace/core';
+import { type CallOptions, createDemand, interruptOn } from 'millrace';
 import { getEventListeners } from 'node:events';
 import { NEVER } from 'rxjs';
 import { createLedger, type Ledger } from './ledger.js';

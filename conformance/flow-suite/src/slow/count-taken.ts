@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent } from '@millrace/core';
+import { type AgentEvent, isEvent } from 'millrace';
 import { createHash } from 'node:crypto';
 import { now } from '../one-clock.js';
 import type { Mark } from '../server/seen-request.js';

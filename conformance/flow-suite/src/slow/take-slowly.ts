@@ -1,4 +1,4 @@
-import { createAgent, type Model } from '@millrace/core';
+import { createAgent, type Model } from 'millrace';
 import { openai } from '@millrace/openai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { textEvent } from '../server/chat-events.js';
@@ -62,5 +62,5 @@ export const takeSlowly = async (
   return { ...counter.end(), ...memory.stop(), ms };
 };
 
-const modelAt = (baseUrl: string): Model =>
-  openai('loopback', { apiKey: 'test', baseUrl, caps: { textLength: 1e9 } });
+const modelAt = (baseURL: string): Model =>
+  openai('loopback', { apiKey: 'test', baseURL, caps: { textLength: 1e9 } });

@@ -1,4 +1,4 @@
-import { type Agent, type AgentEvent, coalesceMap, toReadableStream } from '@millrace/core';
+import { type Agent, type AgentEvent, coalesceMap, toReadableStream } from 'millrace';
 import { concatMap, lastValueFrom, type Observable } from 'rxjs';
 
 /** Has each event of one call taken, and waits for that before the next. */

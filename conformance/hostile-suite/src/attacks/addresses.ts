@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { fetchPage, guardedFetch } from '@millrace/tools/web';
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import { outputOf } from '../driver/run-tool.js';
 import { openSite, type Site } from '../driver/serving.js';
 import { type Attack, scene } from '../scene.js';

@@ -1,7 +1,7 @@
-import { approval, createAgent, preset, requireApproval, tool } from '@millrace/core';
-import { suspendBelow } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { approval, createAgent, preset, requireApproval, tool } from 'millrace';
+import { suspendBelow } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { openAi } from '@millrace/server/openai';
 import { openFiles } from '@millrace/store';

@@ -1,8 +1,8 @@
 import { join, relative } from 'node:path';
-import { contextKey, createAgent, preset, tool } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { contextKey, createAgent, preset, tool } from 'millrace';
+import { journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import { openai } from '@millrace/openai';
 import { openFiles } from '@millrace/store';
 import { openSqlite } from '@millrace/store/sqlite';
@@ -67,7 +67,7 @@ const rests =
       const agent = createAgent({
         model: openai.chat('gpt-5-mini', {
           apiKey: secrets['a key'],
-          baseUrl: `${site.origin}/v1`,
+          baseURL: `${site.origin}/v1`,
           headers: { 'x-corp': secrets['a header'] },
         }),
         tools: [preset(look, { password: secrets['a preset parameter'] })],

@@ -9,9 +9,9 @@ import {
   requireApproval,
   tool,
   transformChunks,
-} from '@millrace/core';
-import { guardAnswer, guardInput, guardResults } from '@millrace/core/guards';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { guardAnswer, guardInput, guardResults } from 'millrace/guards';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { map, Observable } from 'rxjs';
 import { endOf } from '../driver/run-tool.js';
 import { type Attack, scene } from '../scene.js';

@@ -1,5 +1,5 @@
-import { createAgent, suspend, tool } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, suspend, tool } from 'millrace';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { agUi } from '@millrace/server/ag-ui';
 import { openAi } from '@millrace/server/openai';
 import { type Answer, chunksOf, postJson, send } from '../driver/http.js';

@@ -1,5 +1,5 @@
-import { createAgent } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { webSocketChat } from '@millrace/server/web-socket';
 import { postJson, sendBytes } from '../driver/http.js';
 import { type Serving, serving } from '../driver/serving.js';

@@ -8,12 +8,12 @@ import {
   type Tool,
   tool,
   toolResults,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal, suspendBelow } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { inProcessSessions, keepSessions } from '@millrace/core/sessions';
-import { agentTool } from '@millrace/core/teams';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal, suspendBelow } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { inProcessSessions, keepSessions } from 'millrace/sessions';
+import { agentTool } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { speculate } from '@millrace/gateway';
 import { approveLater } from '@millrace/tools/approval';
 import { codeActing } from '@millrace/tools/code-acting';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { createAgent, fallback, type Model, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { createAgent, fallback, type Model, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { hedge, speculate } from '@millrace/gateway';
 import { openai } from '@millrace/openai';
 import { bodyOf, openSite, type Site } from '../driver/serving.js';
@@ -132,9 +132,9 @@ const playing =
         return 'Paid.';
       },
     });
-    const baseUrl = `${world.site.origin}/v1`;
+    const baseURL = `${world.site.origin}/v1`;
     const model = wrap((options) =>
-      openai.chat('gpt-5-mini', { apiKey: 'none', baseUrl, ...options }),
+      openai.chat('gpt-5-mini', { apiKey: 'none', baseURL, ...options }),
     );
     const use = isEarly ? [speculate({ tools: ['pay'] })] : [];
     const end = await endOf(createAgent({ model, tools: [pay], use }));

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { anthropic } from '@millrace/anthropic';
-import { createAgent, type Model } from '@millrace/core';
+import { createAgent, type Model } from 'millrace';
 import { openai } from '@millrace/openai';
 import { openSite, type Site } from '../driver/serving.js';
 import { type Attack, scene } from '../scene.js';
@@ -10,22 +10,22 @@ const key = 'sk-SECRET-1234567890abcdef';
 const name = 'gpt-5-mini';
 
 /** The key where programs put it. */
-const models: Readonly<Record<string, (baseUrl: string) => Model>> = {
-  openai: (baseUrl) => openai(name, { apiKey: key, baseUrl, retry: false }),
-  'openai.chat': (baseUrl) => openai.chat(name, { apiKey: key, baseUrl, retry: false }),
-  anthropic: (baseUrl) => anthropic('claude-sonnet-4-5', { apiKey: key, baseUrl, retry: false }),
-  'a key from a function': (baseUrl) => openai(name, { apiKey: () => key, baseUrl, retry: false }),
-  'a key in headers': (baseUrl) =>
+const models: Readonly<Record<string, (baseURL: string) => Model>> = {
+  openai: (baseURL) => openai(name, { apiKey: key, baseURL, retry: false }),
+  'openai.chat': (baseURL) => openai.chat(name, { apiKey: key, baseURL, retry: false }),
+  anthropic: (baseURL) => anthropic('claude-sonnet-4-5', { apiKey: key, baseURL, retry: false }),
+  'a key from a function': (baseURL) => openai(name, { apiKey: () => key, baseURL, retry: false }),
+  'a key in headers': (baseURL) =>
     openai(name, {
       apiKey: 'none',
-      baseUrl,
+      baseURL,
       retry: false,
       headers: { authorization: `Token ${key}`, 'x-api-key': key },
     }),
-  'a key in the path': (baseUrl) =>
-    openai(name, { apiKey: 'none', baseUrl: baseUrl.replace('/v1', `/${key}/v1`), retry: false }),
-  'a key in the body': (baseUrl) =>
-    openai(name, { apiKey: 'none', baseUrl, retry: false, body: { api_key: key } }),
+  'a key in the path': (baseURL) =>
+    openai(name, { apiKey: 'none', baseURL: baseURL.replace('/v1', `/${key}/v1`), retry: false }),
+  'a key in the body': (baseURL) =>
+    openai(name, { apiKey: 'none', baseURL, retry: false, body: { api_key: key } }),
 };
 
 const keyIn = ({ headers }: IncomingMessage): string =>
@@ -125,7 +125,7 @@ const shownOf = async (model: Model): Promise<Readonly<Record<string, string>>> 
 };
 
 const echoed =
-  (model: (baseUrl: string) => Model, listener: RequestListener): Attack<World> =>
+  (model: (baseURL: string) => Model, listener: RequestListener): Attack<World> =>
   async (world) => {
     world.answer = listener;
     const shown = await shownOf(model(`${world.site.origin}/v1`));

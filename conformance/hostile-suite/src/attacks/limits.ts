@@ -1,4 +1,4 @@
-import { createAgent, type Model } from '@millrace/core';
+import { createAgent, type Model } from 'millrace';
 import { agUi } from '@millrace/server/ag-ui';
 import { userLimits } from '@millrace/server/limits';
 import { openAi } from '@millrace/server/openai';

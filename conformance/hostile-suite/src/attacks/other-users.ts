@@ -1,6 +1,6 @@
 import { a2a } from '@millrace/a2a/server';
-import { createAgent } from '@millrace/core';
-import { type ScriptedModel, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { type ScriptedModel, scriptedModel, text } from 'millrace/testing';
 import { agUi } from '@millrace/server/ag-ui';
 import { openAi } from '@millrace/server/openai';
 import { openFiles } from '@millrace/store';

@@ -1,11 +1,11 @@
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { type Agent, createAgent, tool } from '@millrace/core';
-import { type Journal, journal } from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
-import { type ScriptedModel, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { type Agent, createAgent, tool } from 'millrace';
+import { type Journal, journal } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
+import { type ScriptedModel, scriptedModel, text, toolCall } from 'millrace/testing';
+import { isRecord, parsedJson } from 'millrace/values';
 import { openFiles } from '@millrace/store';
 import { codeOf } from '../driver/run-tool.js';
 import { filesIn, inDirectory, openDirectory, removeDirectory } from '../driver/temporary.js';

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createAgent, type Layer, type Model, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { finish, text, toolCall } from '@millrace/core/testing';
-import { createSemaphore, limitCalls, limitConcurrency } from '@millrace/core/traffic';
+import { createAgent, type Layer, type Model, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { finish, text, toolCall } from 'millrace/testing';
+import { createSemaphore, limitCalls, limitConcurrency } from 'millrace/traffic';
 import { asyncScheduler, concat, defer, observeOn, of } from 'rxjs';
 import { scene } from '../scene.js';
 

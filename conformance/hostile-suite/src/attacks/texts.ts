@@ -1,14 +1,14 @@
-import { createAgent, type Model, textOf, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type Model, textOf, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text } from 'millrace/testing';
 import {
   actionDialect,
   flatDialect,
   linesDialect,
+  parseToolCalls,
   stepsDialect,
   textTools,
 } from '@millrace/text-tools';
-import { parseToolCalls } from '@millrace/text-tools';
 import { fetchPage } from '@millrace/tools/web';
 import { endOf, outputOf } from '../driver/run-tool.js';
 import { openSite, type Site } from '../driver/serving.js';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text as textOfStream } from 'node:stream/consumers';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 
 export interface Answer {
   readonly status: number;

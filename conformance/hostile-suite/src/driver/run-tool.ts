@@ -1,5 +1,5 @@
-import { type Agent, createAgent, isMillraceError, type Layer, type Tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type Agent, createAgent, isMillraceError, type Layer, type Tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 
 /** Attackers are models as well: this one calls a tool with an input of its choice. Resolves to what the model would read. */
 export const outputOf = async (

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { once } from 'node:events';
-import type { Agent } from '@millrace/core';
-import { serve, type ServeOptions } from '@millrace/server/node';
+import type { Agent } from 'millrace';
+import { serve, type Served, type ServeOptions } from '@millrace/server/node';
 import { firstValueFrom, ReplaySubject, type Subscription } from 'rxjs';
-import type { Served } from '@millrace/server/node';
 
 /** An agent that is served until `close`. */
 export interface Serving extends Served {

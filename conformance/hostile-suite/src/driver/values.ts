@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 
 /** A field of JSON, or of a value that came from outside. Undefined if there is none. */
 export const fieldOf = (value: unknown, name: string): unknown => {

@@ -13,11 +13,11 @@ import {
   tool,
   toolOutput,
   toolResults,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { inProcessSessions, keepSessions } from '@millrace/core/sessions';
-import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { inProcessSessions, keepSessions } from 'millrace/sessions';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { chatServer } from '@millrace/server/chat';
 import { concat, from, lastValueFrom, NEVER, of, ReplaySubject, throwError, timer } from 'rxjs';

@@ -1,6 +1,6 @@
 import { AGENT_CARD_PATH, type AgentCard } from '@a2a-js/sdk';
-import type { Agent } from '@millrace/core';
-import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from '@millrace/core/values';
+import type { Agent } from 'millrace';
+import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol, Visit } from '@millrace/server/chat';
 import { concatMap, of } from 'rxjs';
 import { answered$ } from './rpc.js';

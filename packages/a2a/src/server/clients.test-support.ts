@@ -1,7 +1,7 @@
 import type { Message, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
 import { Role, TaskState } from '@a2a-js/sdk';
 import { type Client, ClientFactory } from '@a2a-js/sdk/client';
-import type { Agent } from '@millrace/core';
+import type { Agent } from 'millrace';
 import { serve, type Served, type ServeOptions } from '@millrace/server/node';
 import { firstValueFrom, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import { dataPart, messageOf, textPart } from '../parts.js';

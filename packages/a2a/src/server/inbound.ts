@@ -15,8 +15,8 @@ import {
   toolOutput,
   toolResults,
   type Verdict,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import { blockOf } from '../parts.js';
 import type { Waiting } from './task-view.js';
 

@@ -9,7 +9,7 @@ import { clientOf, readStream, saying, shortOf } from './clients.test-support.js
 
 /** Serves an agent over a directory of files. Its model says the text of an argument, or asks if it is told to. */
 const script = `
-import { createAgent, suspend, tool } from '@millrace/core';
+import { createAgent, suspend, tool } from 'millrace';
 import { a2a } from '@millrace/a2a/server';
 import { serve } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';

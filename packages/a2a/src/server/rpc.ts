@@ -13,8 +13,8 @@ import {
   ServerCallContext,
   validateVersion,
 } from '@a2a-js/sdk/server';
-import { toReadableStream } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { toReadableStream } from 'millrace';
+import { isRecord } from 'millrace/values';
 import type { Visit } from '@millrace/server/chat';
 import {
   catchError,

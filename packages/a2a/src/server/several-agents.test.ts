@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClientFactory } from '@a2a-js/sdk/client';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { chatServer, mountServers } from '@millrace/server/chat';
 import { toNodeListener } from '@millrace/server/node';
 import { once } from 'node:events';

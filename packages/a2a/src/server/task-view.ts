@@ -15,8 +15,8 @@ import {
   type TextBlock,
   textOf,
   toolCallsOf,
-} from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import type { ApprovalQueue } from '@millrace/server/approvals';
 import type { ObservedValueOf } from 'rxjs';
 import { artifactOf, dataPart, messageOf, partOf, textPart } from '../parts.js';

@@ -6,7 +6,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import { type AgentEvent, isEvent, suspensionsIn } from '@millrace/core';
+import { type AgentEvent, isEvent, suspensionsIn } from 'millrace';
 import type { ApprovalQueue } from '@millrace/server/approvals';
 import type { Chat, Visit } from '@millrace/server/chat';
 import {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Agent, createAgent, type ModelChunk, type Tool } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel } from '@millrace/core/testing';
+import { type Agent, createAgent, type ModelChunk, type Tool } from 'millrace';
+import { type ScriptedAnswer, scriptedModel } from 'millrace/testing';
 import { type Served, serve, type ServeOptions } from '@millrace/server/node';
 import {
   type Browser,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { suspend, tool } from '@millrace/core';
-import { finish, text, toolCall } from '@millrace/core/testing';
+import { suspend, tool } from 'millrace';
+import { finish, text, toolCall } from 'millrace/testing';
 import type { Browser, Page } from 'playwright-core';
 import { agentOf, held, launch, violations, visits, type Visitor } from './browser.test-support.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { text } from '@millrace/core/testing';
+import { text } from 'millrace/testing';
 import { chatServer } from '@millrace/server/chat';
 import { toNodeListener } from '@millrace/server/node';
 import { spawn } from 'node:child_process';

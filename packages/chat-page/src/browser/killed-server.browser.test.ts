@@ -28,8 +28,8 @@ interface Life {
 }
 
 const script = `
-import { createAgent, tool } from '@millrace/core';
-import { toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { toolCall } from 'millrace/testing';
 import { chatPage } from '@millrace/chat-page';
 import { agUi } from '@millrace/server/ag-ui';
 import { serve } from '@millrace/server/node';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, MillraceError, requireApproval, suspend, tool } from '@millrace/core';
-import { retrieve } from '@millrace/core/retrieval';
-import { jsonSchema } from '@millrace/core/schema';
-import { agentTool } from '@millrace/core/teams';
-import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError, requireApproval, suspend, tool } from 'millrace';
+import { retrieve } from 'millrace/retrieval';
+import { jsonSchema } from 'millrace/schema';
+import { agentTool } from 'millrace/teams';
+import { finish, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { Browser } from 'playwright-core';
 import { of, Subject } from 'rxjs';

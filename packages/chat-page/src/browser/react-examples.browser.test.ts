@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { agUi } from '@millrace/server/ag-ui';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { ChatProtocol } from '@millrace/server/chat';

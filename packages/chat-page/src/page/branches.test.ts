@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, suspend, tool } from '@millrace/core';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, suspend, tool } from 'millrace';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { BehaviorSubject, of } from 'rxjs';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { filter, firstValueFrom, lastValueFrom, of, ReplaySubject, Subject } from 'rxjs';
 import { type Chats, chats$, type ChatsCommand } from './chats.js';
 import { closeAll, networkTo, pageOf } from './client.test-support.js';

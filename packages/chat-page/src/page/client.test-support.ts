@@ -1,4 +1,4 @@
-import type { Agent } from '@millrace/core';
+import type { Agent, ModelChunk } from 'millrace';
 import { chatServer, type ChatServer, type ChatServerOptions } from '@millrace/server/chat';
 import {
   filter,
@@ -11,7 +11,6 @@ import {
   type Subscription,
   take,
 } from 'rxjs';
-import type { ModelChunk } from '@millrace/core';
 import { conversation$ } from './conversation.js';
 import type { Command, Conversation } from './conversation-state.js';
 import { textPart } from './requests.js';

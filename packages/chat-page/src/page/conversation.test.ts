@@ -1,16 +1,9 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import {
-  createAgent,
-  MillraceError,
-  requireApproval,
-  suspend,
-  tool,
-  type Tool,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError, requireApproval, suspend, tool, type Tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { from, lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
 import {

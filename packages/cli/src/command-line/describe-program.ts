@@ -29,7 +29,7 @@ export type SetUp = (program: Command) => Command;
 
 /** Describes the command line: the question, and with `withCommands` the commands. */
 export const describeProgram = (setUp: SetUp, accept: Accept, withCommands: boolean): Command => {
-  const program = withAskOptions(setUp(new Command('millrace')), accept)
+  const program = withAskOptions(setUp(new Command('npx @millrace/cli')), accept)
     .description('Asks an agent, and shows how it reasons, calls tools and answers.')
     .version(version(), '-V, --version', 'print the version')
     // Many commands use -v for the version.
@@ -70,7 +70,7 @@ const addCommands = (program: Command, accept: Accept): Command => {
 /** Adds a command to the program. */
 type Add = (name: string, about: string, help: string) => Command;
 
-/** `millrace help` and `millrace version`. */
+/** `npx @millrace/cli help` and `npx @millrace/cli version`. */
 const addWords = (program: Command, accept: Accept): void => {
   /** A word that acts as an option on its own, and starts a question with other words. */
   const addWordOption = (word: string, act: (rest: readonly string[]) => boolean): void => {
@@ -93,7 +93,7 @@ const addWords = (program: Command, accept: Accept): void => {
 
 const addInit = (add: Add, accept: Accept): void => {
   add('init', 'write a project with an agent, a tool and a test', '')
-    .argument('[folder]', 'where to write it; options: millrace init --help')
+    .argument('[folder]', 'where to write it; options: npx @millrace/cli init --help')
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
@@ -238,7 +238,7 @@ const addFlow = (add: Add, accept: Accept): void => {
       .command(action)
       .description(about)
       .addHelpText('after', help)
-      .showHelpAfterError(`(for more information: millrace flow ${action} --help)`)
+      .showHelpAfterError(`(for more information: npx @millrace/cli flow ${action} --help)`)
       .addArgument(new Argument('<file>', 'the document').argParser(notBlank))
       .addOption(
         new Option('--from <format>', 'the format of the document')
@@ -269,7 +269,7 @@ const addFlow = (add: Add, accept: Accept): void => {
 };
 
 const forkNeeds =
-  'error: choose a step with --at <step> (millrace runs <id> lists them), or use --question <text>';
+  'error: choose a step with --at <step> (npx @millrace/cli runs <id> lists them), or use --question <text>';
 
 const commandNamed = (program: Command, name: string): Command | undefined =>
   commandNames.includes(name) ? program.commands.find((it) => it.name() === name) : undefined;

@@ -16,14 +16,14 @@ export const helpHint = '(for more information: millrace --help)';
 
 /** Ends a usage error of a command, whose name may be meant as the first word of a question. */
 export const commandHint = (name: string): string =>
-  `(for more information: millrace ${name} --help; to ask a question that starts with this word: millrace ask "${name} …")`;
+  `(for more information: millrace ${name} --help; to ask a question that starts with this word: npx @millrace/cli ask "${name} …")`;
 
 export const programHelp = `
 Without a question, it chats in a terminal (not with --json, which requires a question). In a pipe,
 it reads the question from stdin; if stdin is empty, it asks a sample question. Ctrl-C interrupts
 the answer, a second one aborts it. SIGTERM waits for the current step, and prints how to resume.
-To ask a question that starts with the name of a command: millrace ask "runs in the family?"
-To show the options of a command: millrace help runs
+To ask a question that starts with the name of a command: npx @millrace/cli ask "runs in the family?"
+To show the options of a command: npx @millrace/cli help runs
 
 If OPENAI_API_KEY or ANTHROPIC_API_KEY is set, it uses that provider. If OPENAI_BASE_URL is set, it
 uses that endpoint, which may be any OpenAI-compatible server such as Ollama. Otherwise, it uses the
@@ -41,36 +41,36 @@ Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage
   $ echo "How do interrupts work?" | millrace --quiet
   $ millrace --json "2 + 2" | jq -r .type
   $ millrace --session trip "What time is it in Tokyo?"
-  $ millrace init my-agent
-  $ millrace runs`;
+  $ npx @millrace/cli init my-agent
+  $ npx @millrace/cli runs`;
 
 export const runsHelp = `
 A unique prefix of an id is enough. Resume a run that stopped with millrace resume. Use the id of a
 step as --at of millrace fork.
 
-  $ millrace runs
-  $ millrace runs 3f2a
-  $ millrace runs --all --json | jq -r 'select(.status == "failed") | .callId'`;
+  $ npx @millrace/cli runs
+  $ npx @millrace/cli runs 3f2a
+  $ npx @millrace/cli runs --all --json | jq -r 'select(.status == "failed") | .callId'`;
 
 export const replayHelp = `
 Pauses last up to 10 seconds. A replay calls no model and runs no tool. Ctrl-C stops it.
 
-  $ millrace replay 3f2a --speed 4
-  $ millrace replay 3f2a --speed max --json
-  $ millrace replay 3f2a --follow`;
+  $ npx @millrace/cli replay 3f2a --speed 4
+  $ npx @millrace/cli replay 3f2a --speed max --json
+  $ npx @millrace/cli replay 3f2a --follow`;
 
 export const resumeHelp = `
 Recorded steps are not repeated. The run continues with its model, unless --model names another one.
 
-  $ millrace resume 3f2a`;
+  $ npx @millrace/cli resume 3f2a`;
 
 export const forkHelp = `
 The original run does not change. The new run keeps the steps before --at and repeats the rest.
-millrace runs <id> lists the steps.
+npx @millrace/cli runs <id> lists the steps.
 
-  $ millrace fork 3f2a --at 2
-  $ millrace fork 3f2a --at 2 --edit "1/0=It is 42."
-  $ millrace fork 3f2a --question "And in Osaka?"`;
+  $ npx @millrace/cli fork 3f2a --at 2
+  $ npx @millrace/cli fork 3f2a --at 2 --edit "1/0=It is 42."
+  $ npx @millrace/cli fork 3f2a --question "And in Osaka?"`;
 
 export const serveHelp = `
 Serves the assistant to this machine until Ctrl-C or SIGTERM: a chat page at /, the AI SDK's useChat
@@ -78,22 +78,22 @@ at /api/chat, AG-UI at /api/ag-ui, A2A at /api/a2a, and the OpenAI API at /v1. C
 described in millrace --help, so they survive a restart: the next server resumes unfinished calls.
 Messages go to stderr.
 
-  $ millrace serve
-  $ millrace serve --port 8080 --store ./chats.db
+  $ npx @millrace/cli serve
+  $ npx @millrace/cli serve --port 8080 --store ./chats.db
   $ curl -N localhost:3000/api/chat -H 'content-type: application/json' \\
       -d '{"id":"1","messages":[{"role":"user","parts":[{"type":"text","text":"2 + 2?"}]}]}'`;
 
 export const devtoolsHelp = `
 Opens a page on this machine that shows the runs of --store as marble diagrams, also while other
-processes run them: the server of millrace serve, or a program that records its calls there. Step
+processes run them: the server of npx @millrace/cli serve, or a program that records its calls there. Step
 back in time, compare runs, and fork a run of this command at any step. Prints the address, which
 only this machine can open, with a secret. Ctrl-C closes it.
 
-To set breakpoints, run the agent with its devtools: millrace serve --devtools, or in a program of
+To set breakpoints, run the agent with its devtools: npx @millrace/cli serve --devtools, or in a program of
 yours devtools(agent) of @millrace/devtools.
 
-  $ millrace devtools
-  $ millrace devtools --store ./chats.db --port 8081`;
+  $ npx @millrace/cli devtools
+  $ npx @millrace/cli devtools --store ./chats.db --port 8081`;
 
 export const mcpHelp = `
 Serves the calculator, the clock, the file reader and the search of the Millrace docs until the
@@ -103,18 +103,18 @@ agent are not recorded. In the configuration of Claude Desktop and other clients
 
   { "mcpServers": { "millrace": { "command": "npx", "args": ["millrace", "mcp"] } } }
 
-  $ millrace mcp
-  $ millrace mcp --agent --directory ~/notes
-  $ millrace mcp --http 8808`;
+  $ npx @millrace/cli mcp
+  $ npx @millrace/cli mcp --agent --directory ~/notes
+  $ npx @millrace/cli mcp --http 8808`;
 
 export const flowHelp = `
 A flow is a JSON document of components: https://github.com/millrace/millrace/tree/main/packages/flow
-Options: millrace flow run --help
+Options: npx @millrace/cli flow run --help
 
-  $ millrace flow check support.json
-  $ millrace flow run support.json "Where is order A-17?" --live
-  $ millrace flow picture support.json > support.mmd
-  $ millrace flow check canvas.json --from ragflow`;
+  $ npx @millrace/cli flow check support.json
+  $ npx @millrace/cli flow run support.json "Where is order A-17?" --live
+  $ npx @millrace/cli flow picture support.json > support.mmd
+  $ npx @millrace/cli flow check canvas.json --from ragflow`;
 
 export const flowRunHelp = `
 All models of the document are the model of this command, and its tools are those of the assistant:
@@ -125,8 +125,8 @@ are not recorded.
 
 Exit codes: as in millrace --help; 1 also if the flow waits for an external result.
 
-  $ millrace flow run support.json "Where is order A-17?"
-  $ millrace flow run review.json "Send it" --answer approve=yes --quiet`;
+  $ npx @millrace/cli flow run support.json "Where is order A-17?"
+  $ npx @millrace/cli flow run review.json "Send it" --answer approve=yes --quiet`;
 
 export const flowCheckHelp = `
 Prints each problem with its path and a fix. With --from ragflow, it also prints what the canvas has
@@ -135,12 +135,12 @@ are those of a program, so they are not checked.
 
 Exit codes: 0 no problems, 1 problems or no flow, 2 wrong usage.
 
-  $ millrace flow check support.json
-  $ millrace flow check canvas.json --from ragflow --json | jq .document > flow.json`;
+  $ npx @millrace/cli flow check support.json
+  $ npx @millrace/cli flow check canvas.json --from ragflow --json | jq .document > flow.json`;
 
 export const flowPictureHelp = `
 Prints a Mermaid flowchart, which GitHub and most editors render. With --live, it runs the flow and
-shows its components in the terminal, as millrace flow run --live does.
+shows its components in the terminal, as npx @millrace/cli flow run --live does.
 
-  $ millrace flow picture support.json
-  $ millrace flow picture support.json "Where is order A-17?" --live`;
+  $ npx @millrace/cli flow picture support.json
+  $ npx @millrace/cli flow picture support.json "Where is order A-17?" --live`;

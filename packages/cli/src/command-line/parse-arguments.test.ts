@@ -133,17 +133,17 @@ describe('parseArguments', () => {
   });
 
   it.each([
-    ['--help', 'Usage: millrace'],
+    ['--help', 'Usage: npx @millrace/cli'],
     ['-V', '0.1.0'],
     ['-v', '0.1.0'],
     ['--version', '0.1.0'],
-    ['-h', 'Usage: millrace'],
-    ['help', 'Usage: millrace'],
-    ['-q help', 'Usage: millrace'],
-    ['help -q', 'Usage: millrace'],
+    ['-h', 'Usage: npx @millrace/cli'],
+    ['help', 'Usage: npx @millrace/cli'],
+    ['-q help', 'Usage: npx @millrace/cli'],
+    ['help -q', 'Usage: npx @millrace/cli'],
     ['version', '0.1.0'],
-    ['help runs', 'Usage: millrace runs'],
-    ['help ask', 'Usage: millrace ask'],
+    ['help runs', 'Usage: npx @millrace/cli runs'],
+    ['help ask', 'Usage: npx @millrace/cli ask'],
   ])('answers %s by itself', (argv, begin) => {
     const { out, err, result } = parsed(...argv.split(' '));
     expect(result).toEqual({ status: 'done', code: 0 });
@@ -156,7 +156,7 @@ describe('parseArguments', () => {
     (name) => {
       const { out, result } = parsed(name, '--help');
       expect(result).toEqual({ status: 'done', code: 0 });
-      expect(out).toContain(`Usage: millrace ${name}`);
+      expect(out).toContain(`Usage: npx @millrace/cli ${name}`);
       expect(out).toContain(`\n  $ millrace ${name}`);
     },
   );
@@ -179,7 +179,7 @@ describe('parseArguments', () => {
     [['-q', '  ', ''], 'the question is empty: write one'],
     [['--', ' '], 'the question is empty: write one'],
     [['runs', '--lmit', '2'], 'Did you mean --limit?'],
-    [['runs', 'a', 'b'], 'millrace ask "runs …"'],
+    [['runs', 'a', 'b'], 'npx @millrace/cli ask "runs …"'],
     [['runs', '--all', '--limit', '2'], 'cannot be used with'],
     [['replay'], "missing required argument 'id'"],
     [['replay', 'a', '--speed', '0'], 'It must be a number above 0, or "max".'],
@@ -190,7 +190,7 @@ describe('parseArguments', () => {
     [['fork', 'a', '--at', '2', '--edit', '1/0'], 'It must be a step and its result'],
     [['--session', ' ', 'a'], 'It is empty.'],
     [['mcp', '--http', '65536'], 'It must be a port, up to 65535.'],
-    [['mcp', 'a'], 'millrace ask "mcp …"'],
+    [['mcp', 'a'], 'npx @millrace/cli ask "mcp …"'],
   ])('refuses %j and says why', (argv, why) => {
     const { out, err, result } = parsed(...argv);
     expect(result).toEqual({ status: 'done', code: 2 });

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type { AskHuman, HumanRequest } from '@millrace/flow';
 import type { FlowArguments } from '../command-line/arguments.js';
 import { printable } from '../presentation/printable.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { scriptedModel, text } from 'millrace/testing';
 import type { Environment } from '../environment.js';
 import { main } from '../main.js';
 import { fakeEnvironment, fakeOutput } from '../terminal/fake-terminal.test-support.js';
@@ -83,7 +83,7 @@ const ran = async (argv: readonly string[], changes: Partial<Environment> = {}) 
   return { code, out: out.text(), err: err.text() };
 };
 
-describe('millrace flow', () => {
+describe('npx @millrace/cli flow', () => {
   it('checks a flow: each problem with its path and a fix', async () => {
     expect(await ran(['check', 'flow.json'])).toEqual({
       code: 0,

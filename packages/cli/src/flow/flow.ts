@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { MillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import { type FlowProblem, problemsIn, toMermaid } from '@millrace/flow';
 import { fromRagflow, type Unmapped } from '@millrace/flow/ragflow';
 import type { FlowArguments } from '../command-line/arguments.js';
@@ -112,6 +112,6 @@ const noteUnmapped = (
   unmapped: readonly Unmapped[],
 ): void => {
   if (unmapped.length === 0 || !isHumanOutput(given)) return;
-  const note = `${unmapped.length} parts of the canvas are not mapped: millrace flow check ${given.file} --from ragflow`;
+  const note = `${unmapped.length} parts of the canvas are not mapped: npx @millrace/cli flow check ${given.file} --from ragflow`;
   environment.stderr.write(`${errorTheme.colors.dim(note)}\n`);
 };

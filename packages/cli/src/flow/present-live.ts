@@ -1,4 +1,4 @@
-import { type AgentEvent, only, textOf } from '@millrace/core';
+import { type AgentEvent, only, textOf } from 'millrace';
 import { type ComponentStatus, type FlowState, flowStates } from '@millrace/flow';
 import { connect, filter, map, merge, type OperatorFunction, scan } from 'rxjs';
 import type { FlowArguments } from '../command-line/arguments.js';

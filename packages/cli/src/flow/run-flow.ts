@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Model } from '@millrace/core';
-import { draining } from '@millrace/core/journal';
+import type { Model } from 'millrace';
+import { draining } from 'millrace/journal';
 import { type FlowResources, flowAgent } from '@millrace/flow';
 import { firstValueFrom, tap } from 'rxjs';
 import { answer } from '../answer.js';
@@ -27,7 +27,9 @@ export const runFlow = async (
   const asked = await firstValueFrom(givenQuestion$(given, environment));
   if (asked.type !== 'question') {
     const why = asked.type === 'missing' ? asked.why : 'pass the input of the flow.';
-    environment.stderr.write(`error: ${why}\n(for more information: millrace flow run --help)\n`);
+    environment.stderr.write(
+      `error: ${why}\n(for more information: npx @millrace/cli flow run --help)\n`,
+    );
     return wrongUsage;
   }
   const { env, models } = environment;

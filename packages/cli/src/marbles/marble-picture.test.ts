@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, interruptOn, MillraceError, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type AgentEvent, createAgent, interruptOn, MillraceError, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   finish,
   type MarbleHelpers,
@@ -9,7 +9,7 @@ import {
   text,
   thinking,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { concat, concatMap, delay, NEVER, type Observable, of, throwError, timer } from 'rxjs';
 import { marblePicture } from './marble-picture.js';
 import { createTheme } from '../presentation/theme.js';

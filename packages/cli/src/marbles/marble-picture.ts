@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@millrace/core';
+import type { AgentEvent } from 'millrace';
 import { asciiAlphabet, cellsOf, unicodeAlphabet, writeCells } from './lane.js';
 import { placeMarks } from './layout.js';
 import { type Mark, marksOf } from './marks.js';

@@ -1,4 +1,4 @@
-import { type AgentEvent, toolCallsOf } from '@millrace/core';
+import { type AgentEvent, toolCallsOf } from 'millrace';
 
 /** The meaning of a marble. `begin` has no sign: it starts a span of work. */
 export type MarkKind =

@@ -1,5 +1,5 @@
-import { isMillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { isMillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 

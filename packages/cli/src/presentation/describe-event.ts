@@ -1,7 +1,7 @@
-import { type AgentEvent, textOf, type ToolCallBlock } from '@millrace/core';
-import type {} from '@millrace/core/long-term-memory';
-import { isPlan, planText } from '@millrace/core/planning';
-import type {} from '@millrace/core/retrieval';
+import { type AgentEvent, textOf, type ToolCallBlock } from 'millrace';
+import type {} from 'millrace/long-term-memory';
+import { isPlan, planText } from 'millrace/planning';
+import type {} from 'millrace/retrieval';
 import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';

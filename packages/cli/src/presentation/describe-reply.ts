@@ -1,4 +1,4 @@
-import type { Reply } from '@millrace/core';
+import type { Reply } from 'millrace';
 import { milliseconds } from './milliseconds.js';
 import type { Theme } from './theme.js';
 

@@ -10,11 +10,11 @@ import {
   sequential,
   textOf,
   tool,
-} from '@millrace/core';
-import { insertBefore, reasoning } from '@millrace/core/phases';
-import { analyseTask, withPlan } from '@millrace/core/planning';
-import { jsonSchema } from '@millrace/core/schema';
-import { asAgent } from '@millrace/core/teams';
+} from 'millrace';
+import { insertBefore, reasoning } from 'millrace/phases';
+import { analyseTask, withPlan } from 'millrace/planning';
+import { jsonSchema } from 'millrace/schema';
+import { asAgent } from 'millrace/teams';
 import {
   type MarbleHelpers,
   marbles,
@@ -22,7 +22,7 @@ import {
   text,
   thinking,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import {
   concat,
   delay,

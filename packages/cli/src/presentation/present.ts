@@ -1,4 +1,4 @@
-import { type AgentEvent, type EventOf, isEvent, type Reply, textOf } from '@millrace/core';
+import { type AgentEvent, type EventOf, isEvent, type Reply, textOf } from 'millrace';
 import { defer, filter, map, type OperatorFunction, scan, tap } from 'rxjs';
 import { describeEvent } from './describe-event.js';
 import { describeReply, type UsageUnit } from './describe-reply.js';

@@ -1,4 +1,4 @@
-import { type AgentEvent, only, textOf } from '@millrace/core';
+import { type AgentEvent, only, textOf } from 'millrace';
 import { filter, map, type OperatorFunction } from 'rxjs';
 import type { PrintArguments } from '../command-line/arguments.js';
 import type { UsageUnit } from './describe-reply.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, MillraceError, tool } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { catchError, EMPTY, lastValueFrom, of, toArray } from 'rxjs';
 import { toJsonLines } from './to-json-lines.js';
 

@@ -1,4 +1,4 @@
-import { type AgentEvent, isMillraceError } from '@millrace/core';
+import { type AgentEvent, isMillraceError } from 'millrace';
 import { map, type OperatorFunction } from 'rxjs';
 
 /** Renders each event as one line of JSON. Errors keep code, messages and `retryable`, but neither stack nor cause. */

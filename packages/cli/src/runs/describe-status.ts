@@ -1,4 +1,4 @@
-import type { CallSummary } from '@millrace/core/journal';
+import type { CallSummary } from 'millrace/journal';
 import type { Colors } from '../presentation/theme.js';
 
 /** The status of a run, as it is printed. */

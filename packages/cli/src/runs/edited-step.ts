@@ -1,12 +1,12 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   otherAnswer,
   otherQuestion,
   otherResult,
   type StepEdit,
   type StepSummary,
-} from '@millrace/core/journal';
+} from 'millrace/journal';
 
 /** Replaces the question of a call. Adds the earlier messages, as a fork belongs to no conversation. */
 export const withQuestion =
@@ -52,7 +52,7 @@ const editOf = (
     case 'open':
     case 'reply':
     case 'other':
-      throw notEdited(id, 'millrace runs <id> lists the kinds of its steps.');
+      throw notEdited(id, 'npx @millrace/cli runs <id> lists the kinds of its steps.');
   }
 };
 

@@ -1,12 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import {
-  createCallStore,
-  inProcessCalls,
-  journal,
-  type CallStoreDriver,
-} from '@millrace/core/journal';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { createCallStore, inProcessCalls, journal, type CallStoreDriver } from 'millrace/journal';
+import { scriptedModel, text } from 'millrace/testing';
 import { lastValueFrom, mergeMap, tap } from 'rxjs';
 import { findRun$ } from './find-run.js';
 

@@ -1,6 +1,6 @@
-import { MillraceError } from '@millrace/core';
-import { nearMatches } from '@millrace/core/values';
-import { type CallSummary, calls$ } from '@millrace/core/journal';
+import { MillraceError } from 'millrace';
+import { nearMatches } from 'millrace/values';
+import { type CallSummary, calls$ } from 'millrace/journal';
 import { map, type Observable, takeWhile, toArray } from 'rxjs';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './run-id.js';
@@ -35,7 +35,7 @@ const unknown = (wanted: string, all: readonly CallSummary[], where: string): Mi
   const meant = near.length > 0 ? ` Did you mean ${near.slice(0, shown).join(' or ')}?` : '';
   return new MillraceError(
     'invalidRequest',
-    `There is no run '${wanted}' in ${where}.${meant} "millrace runs" lists the runs.`,
+    `There is no run '${wanted}' in ${where}.${meant} "npx @millrace/cli runs" lists the runs.`,
   );
 };
 

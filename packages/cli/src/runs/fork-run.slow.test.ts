@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { scriptedModel } from '@millrace/core/testing';
+import { scriptedModel } from 'millrace/testing';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
@@ -17,7 +17,7 @@ const only = async (): Promise<string> => {
   return ids.join();
 };
 
-describe('millrace fork', () => {
+describe('npx @millrace/cli fork', () => {
   it('S7: does a part again, with another result of a tool', async () => {
     await home.ran(['-q', 'What is 6 * 7?'], calculating());
     const from = await only();

@@ -1,6 +1,6 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
-import { type CallStore, type CallSummary, fork$, steps$ } from '@millrace/core/journal';
+import { MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
+import { type CallStore, type CallSummary, fork$, steps$ } from 'millrace/journal';
 import {
   defaultIfEmpty,
   filter,

@@ -2,10 +2,10 @@ import { expect, it } from '@jest/globals';
 import { commandFor } from './hints.js';
 
 it.each([
-  [undefined, 'millrace resume 0123abcd'],
-  ['./runs', 'millrace resume 0123abcd --store ./runs'],
-  ["it's mine", String.raw`millrace resume 0123abcd --store 'it'\''s mine'`],
-  ['postgres://user:secret@db/runs', 'millrace resume 0123abcd --store postgres://…'],
+  [undefined, 'npx @millrace/cli resume 0123abcd'],
+  ['./runs', 'npx @millrace/cli resume 0123abcd --store ./runs'],
+  ["it's mine", String.raw`npx @millrace/cli resume 0123abcd --store 'it'\''s mine'`],
+  ['postgres://user:secret@db/runs', 'npx @millrace/cli resume 0123abcd --store postgres://…'],
 ])('X10: with the store %j it is %s', (store, command) => {
   expect(commandFor('resume', '0123abcdef', { store })).toBe(command);
 });

@@ -4,7 +4,7 @@ import {
   type fork$,
   steps$,
   type StepSummary,
-} from '@millrace/core/journal';
+} from 'millrace/journal';
 import { catchError, forkJoin, map, type Observable, of, toArray } from 'rxjs';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';

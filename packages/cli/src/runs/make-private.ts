@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { MillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import { makeDirectory } from '@millrace/store';
 
 /** Creates a directory that only this user can read, with its parents. Rejects with `store` if it is not writable. */

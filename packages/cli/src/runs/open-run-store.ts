@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type MemoryFactory, MillraceError } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { SessionStore } from '@millrace/core/sessions';
+import { type MemoryFactory, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { SessionStore } from 'millrace/sessions';
 import type { Store } from '@millrace/store';
 import { firstValueFrom, lastValueFrom, take } from 'rxjs';
 import type { StorePlace } from './store-place.js';

@@ -1,4 +1,4 @@
-import { type CallSummary, prune$ } from '@millrace/core/journal';
+import { type CallSummary, prune$ } from 'millrace/journal';
 import { lastValueFrom } from 'rxjs';
 import { assistantName } from '../create-assistant.js';
 import type { RunStore } from './open-run-store.js';

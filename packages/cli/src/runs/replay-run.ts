@@ -1,4 +1,4 @@
-import { attach$, type CallSummary, replay$ } from '@millrace/core/journal';
+import { attach$, type CallSummary, replay$ } from 'millrace/journal';
 import { firstValueFrom, NEVER } from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ReplayArguments } from '../command-line/arguments.js';

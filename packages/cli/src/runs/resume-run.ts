@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { type CallSummary, journal, type ReadableCall } from '@millrace/core/journal';
+import { isMillraceError, MillraceError } from 'millrace';
+import { type CallSummary, journal, type ReadableCall } from 'millrace/journal';
 import { catchError, firstValueFrom } from 'rxjs';
 import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';

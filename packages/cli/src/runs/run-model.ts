@@ -1,5 +1,5 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
-import type { CallStore } from '@millrace/core/journal';
+import { isRecord, parsedJson } from 'millrace/values';
+import type { CallStore } from 'millrace/journal';
 import { defaultIfEmpty, map, mergeMap, type Observable, take } from 'rxjs';
 import type { ChosenModel } from '../choose-model.js';
 import type { UsageUnit } from '../presentation/describe-reply.js';

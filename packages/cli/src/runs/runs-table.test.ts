@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { CallSummary } from '@millrace/core/journal';
+import type { CallSummary } from 'millrace/journal';
 import { plainTheme } from '../presentation/theme.js';
 import { runsTable } from './runs-table.js';
 import { shortId } from './run-id.js';

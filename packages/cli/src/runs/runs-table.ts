@@ -1,4 +1,4 @@
-import type { CallSummary } from '@millrace/core/journal';
+import type { CallSummary } from 'millrace/journal';
 import { assistantName } from '../create-assistant.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { oneLine } from '../presentation/shorten.js';

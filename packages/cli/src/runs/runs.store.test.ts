@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createAgent, MillraceError } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, MillraceError } from 'millrace';
+import { journal } from 'millrace/journal';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom, Subject } from 'rxjs';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
@@ -58,7 +58,7 @@ describe('what is asked', () => {
   it('S7: is found again if earlier runs are files in the default directory', async () => {
     const state = join(home.path, '.local', 'state', 'millrace');
     await home.ran(['-q', '--store', state, 'Hi']);
-    const note = `Earlier runs are in files: millrace runs --store ${state}\n`;
+    const note = `Earlier runs are in files: npx @millrace/cli runs --store ${state}\n`;
     expect(await home.ran(['runs'])).toMatchObject({ err: note });
     expect((await home.ran(['resume', 'last'])).err).toContain(note);
     // The database is in use now, and the files are still named.
@@ -121,7 +121,7 @@ describe('what is asked', () => {
   });
 });
 
-describe('millrace runs', () => {
+describe('npx @millrace/cli runs', () => {
   it('says what to do if there is no run', async () => {
     const { code, out } = await home.ran(['runs']);
     expect([code, out]).toEqual([
@@ -187,12 +187,15 @@ describe('millrace runs', () => {
     expect(out).toMatch(/^\w{16} {2}ended {2}.* a scripted model\n› What is 6 \* 7\?\n/);
     expect(out).toMatch(/← calculator 42 [^]*\nSo: 42\n[^]*\ncalculator {2}.*r\|/);
     expect(out).toMatch(/\nstep .*\ncall .*\nopen .*\n1 .*\n1\/0\/intent .*\n1\/0 +tool .*: 42\n/);
-    expect(out).toMatch(new RegExp(`millrace fork ${id.slice(0, 8)} --at <step>\\n$`));
+    expect(out).toMatch(new RegExp(`npx @millrace/cli fork ${id.slice(0, 8)} --at <step>\\n$`));
   });
 
   it('is what a question that nearly names it may have meant', async () => {
     const { code, err } = await home.ran(['rusn']);
-    expect([code, err]).toEqual([0, 'Asked as a question. Did you mean: millrace runs?\n']);
+    expect([code, err]).toEqual([
+      0,
+      'Asked as a question. Did you mean: npx @millrace/cli runs?\n',
+    ]);
     expect((await home.ran(['ask', 'runs'])).err).toBe('');
     expect((await home.ran(['Hello'])).err).toBe('');
   });
@@ -203,7 +206,7 @@ describe('millrace runs', () => {
     expect(await home.ran(['runs', 'nothing'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        /There is no run 'nothing' in .*state\/millrace\/millrace\.db\. "millrace runs" lists/,
+        /There is no run 'nothing' in .*state\/millrace\/millrace\.db\. "npx @millrace\/cli runs" lists/,
       ),
     });
     const [id = ''] = await home.ids();
@@ -216,7 +219,7 @@ describe('millrace runs', () => {
   });
 });
 
-describe('millrace replay', () => {
+describe('npx @millrace/cli replay', () => {
   it('S7: shows a run again as it was', async () => {
     const live = await home.ran(['What is 6 * 7?'], calculating());
     const again = await home.ran(['replay', await only(), '--speed', 'max'], scriptedModel());
@@ -231,19 +234,19 @@ describe('millrace replay', () => {
   });
 });
 
-describe('millrace resume', () => {
+describe('npx @millrace/cli resume', () => {
   it('S6: resumes a run that failed, and does again what was not done', async () => {
     const model = scriptedModel([toolCall('calculator', { expression: '6 * 7' })], failing);
     const { code, err } = await home.ran(['What is 6 * 7?'], model);
     const id = await only();
     expect(code).toBe(1);
-    expect(err).toContain(`Resume it: millrace resume ${id.slice(0, 8)}\n`);
+    expect(err).toContain(`Resume it: npx @millrace/cli resume ${id.slice(0, 8)}\n`);
     const resumed = await home.ran(['resume', id.slice(0, 8)], scriptedModel([text('It is 42.')]));
     expect([resumed.code, resumed.err]).toEqual([0, '']);
     expect(resumed.out).toMatch(/^Millrace, .*\n› What is 6 \* 7\?\n\nIt is 42\.\n/);
     expect(await home.ran(['resume', id])).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/This run has ended.*millrace replay/),
+      err: expect.stringMatching(/This run has ended.*npx @millrace\/cli replay/),
     });
   });
 
@@ -256,8 +259,10 @@ describe('millrace resume', () => {
     const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
     const id = (await only()).slice(0, 8);
     expect([code, terminate$.observed]).toEqual([143, false]);
-    expect(err).toMatch(/^\nShutting down: .*\nStopped\. Resume it: millrace resume \w{8}\n$/);
-    const hint = `${id} is unfinished. Resume it: millrace resume ${id}\n`;
+    expect(err).toMatch(
+      /^\nShutting down: .*\nStopped\. Resume it: npx @millrace\/cli resume \w{8}\n$/,
+    );
+    const hint = `${id} is unfinished. Resume it: npx @millrace/cli resume ${id}\n`;
     expect((await home.ran(['runs'])).out).toContain(hint);
     const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
     expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });

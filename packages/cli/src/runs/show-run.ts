@@ -1,5 +1,5 @@
-import { isEvent } from '@millrace/core';
-import { type CallSummary, replay$, type StepSummary, steps$ } from '@millrace/core/journal';
+import { isEvent } from 'millrace';
+import { type CallSummary, replay$, type StepSummary, steps$ } from 'millrace/journal';
 import { from, lastValueFrom, reduce, toArray } from 'rxjs';
 import type { RunsArguments } from '../command-line/arguments.js';
 import { marblePicture } from '../marbles/marble-picture.js';

@@ -1,4 +1,4 @@
-import { calls$, type CallSummary } from '@millrace/core/journal';
+import { calls$, type CallSummary } from 'millrace/journal';
 import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import type { RunsArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';

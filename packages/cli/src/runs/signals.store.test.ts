@@ -132,7 +132,7 @@ describe('a run of the program', () => {
     const second = start(url, 'resume', id);
     expect(await second.ended).toEqual([1, null]);
     expect(second.written()).toContain(
-      `running this run or its conversation. Follow it: millrace replay ${id.slice(0, 8)} --follow`,
+      `running this run or its conversation. Follow it: npx @millrace/cli replay ${id.slice(0, 8)} --follow`,
     );
     child.kill('SIGINT');
     expect(await follower.ended).toEqual([0, null]);
@@ -150,7 +150,7 @@ describe('a run of the program', () => {
       await wrote(/Shutting down: waiting up to/);
       child.kill(second);
       expect(await ended).toEqual([143, null]);
-      expect(written()).toMatch(/\nStopped\. Resume it: millrace resume \w{8}\n$/);
+      expect(written()).toMatch(/\nStopped\. Resume it: npx @millrace\/cli resume \w{8}\n$/);
       expect((await home.ran(['runs'])).out).toMatch(/ unfinished /);
     },
   );

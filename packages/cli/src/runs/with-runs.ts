@@ -26,6 +26,6 @@ const filesNote = (place: StorePlace): string => {
   if (place.type !== 'sqlite' || !place.isDefault) return '';
   const directory = dirname(place.path);
   return existsSync(join(directory, 'calls'))
-    ? `Earlier runs are in files: millrace runs${storeOption(directory)}`
+    ? `Earlier runs are in files: npx @millrace/cli runs${storeOption(directory)}`
     : '';
 };

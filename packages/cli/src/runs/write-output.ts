@@ -1,5 +1,5 @@
 import { concat, defer, ignoreElements, map, merge, type Observable, of, take } from 'rxjs';
-import { createDemand } from '@millrace/core';
+import { createDemand } from 'millrace';
 import type { Outcome } from '../ask.js';
 import type { Environment } from '../environment.js';
 import type { Output } from '../terminal/output.js';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   asyncScheduler,
   defer,

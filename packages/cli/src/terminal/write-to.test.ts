@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { createDemand } from '@millrace/core';
+import { createDemand } from 'millrace';
 import { Subject } from 'rxjs';
 import { writeTo } from './write-to.js';
 

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import type { DemandGate } from '@millrace/core';
+import type { DemandGate } from 'millrace';
 import {
   concatMap,
   defer,

@@ -14,28 +14,28 @@ interface ProviderInfo {
 export const providers: Readonly<Record<Provider, ProviderInfo>> = {
   demo: {
     about: 'demo model: a set of rules, without a key or a network',
-    entry: 'millrace/demo-model',
+    entry: '@millrace/demo-model',
     factory: 'demoModel',
     model: 'demoModel()',
     setUp: [],
   },
   openai: {
     about: 'OpenAI, with OPENAI_API_KEY',
-    entry: 'millrace/openai',
+    entry: '@millrace/openai',
     factory: 'openai',
     model: "openai('gpt-5-mini')",
     setUp: ['export OPENAI_API_KEY=…'],
   },
   anthropic: {
     about: 'Anthropic, with ANTHROPIC_API_KEY',
-    entry: 'millrace/anthropic',
+    entry: '@millrace/anthropic',
     factory: 'anthropic',
     model: "anthropic('claude-sonnet-4-5')",
     setUp: ['export ANTHROPIC_API_KEY=…'],
   },
   ollama: {
     about: 'Ollama, on this machine',
-    entry: 'millrace/openai',
+    entry: '@millrace/openai',
     factory: 'ollama',
     model: "ollama('qwen3:8b')",
     setUp: ['ollama pull qwen3:8b'],
@@ -45,10 +45,10 @@ export const providers: Readonly<Record<Provider, ProviderInfo>> = {
 export interface Project {
   readonly name: string;
   readonly provider: Provider;
-  /** The range or the tarball of the package `millrace`. */
-  readonly millrace: string;
-  /** Tarballs that replace other packages, by name. */
-  readonly overrides: Readonly<Record<string, string>>;
+  /** The range of the packages of Millrace. */
+  readonly range: string;
+  /** Tarballs that replace packages, by name. */
+  readonly tarballs: Readonly<Record<string, string>>;
 }
 
 /** Renders the files of a project, by path. */
@@ -62,7 +62,7 @@ export const filesOf = (project: Project): Readonly<Record<string, string>> => (
   'src/main.ts': mainOf(project),
 });
 
-const manifestOf = ({ name, millrace, overrides }: Project): object => ({
+const manifestOf = ({ name, provider, range, tarballs }: Project): object => ({
   name,
   private: true,
   type: 'module',
@@ -72,9 +72,15 @@ const manifestOf = ({ name, millrace, overrides }: Project): object => ({
     check: 'tsc',
   },
   engines: { node: '>=20.19' },
-  dependencies: { millrace, rxjs: '^7.8.1', zod: '^4.2.0' },
+  dependencies: {
+    ...Object.fromEntries(
+      [providers[provider].entry, 'millrace'].map((each) => [each, tarballs[each] ?? range]),
+    ),
+    rxjs: '^7.8.1',
+    zod: '^4.2.0',
+  },
   devDependencies: { '@types/node': '^20.19.0', tsx: '^4.20.0', typescript: '^6.0.0' },
-  ...(Object.keys(overrides).length > 0 && { overrides }),
+  ...(Object.keys(tarballs).length > 0 && { overrides: tarballs }),
 });
 
 const compilation = {
@@ -177,10 +183,10 @@ ${['npm install', ...setUp, 'npm start', 'npm start -- "What is the weather in B
 \`npm test\` needs no model and no network: the model of the tests is a script. \`npm run check\` checks the types.
 
 - \`src/agent.ts\`: the agent and its tool. Describe your own tool with a schema, and return a string, an object or an Observable.
-- \`src/main.ts\`: the program. Choose the model here: \`millrace/openai\`, \`millrace/anthropic\` or \`millrace/demo-model\`.
+- \`src/main.ts\`: the program. Choose the model here: each vendor is a package of its own, such as \`@millrace/openai\`.
 - \`src/agent.test.ts\`: a test of the tool, and one in virtual time.
 
-Next: keep a conversation with \`sessions(agent).open('ada')\`, persist it with \`openFiles('.data')\`, and ask a person before a
-tool runs with \`requireApproval(weather, …)\`. All three are exports of \`millrace\`.
+Next: keep a conversation with \`sessions(agent).open('ada')\` of \`millrace/sessions\`, persist it with \`openFiles('.data')\` of
+\`@millrace/store\`, and ask a person before a tool runs with \`requireApproval(weather, …)\` of \`millrace\`.
 `;
 };

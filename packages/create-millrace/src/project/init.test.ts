@@ -27,7 +27,7 @@ const output = (onWrite: (text: string) => void = () => undefined) => {
 const ran = async (argv: readonly string[], env: Readonly<Record<string, string>> = {}) => {
   const [out, err] = [output(), output()];
   const code = await init({
-    command: 'millrace init',
+    command: 'npx @millrace/cli init',
     argv,
     env,
     directory,
@@ -47,7 +47,7 @@ const asked = async (argv: readonly string[], ...typed: readonly string[]) => {
     if (/\): $/.test(text)) queueMicrotask(() => stdin.write(rest.shift() ?? '\u0004'));
   });
   const code = await init({
-    command: 'millrace init',
+    command: 'npx @millrace/cli init',
     argv: [...argv, '--no-install'],
     env: {},
     directory,
@@ -61,7 +61,7 @@ const asked = async (argv: readonly string[], ...typed: readonly string[]) => {
 const read = (file: string): string => readFileSync(join(directory, file), 'utf8');
 const manifestIn = (folder: string): unknown => JSON.parse(read(`${folder}/package.json`));
 
-describe('millrace init', () => {
+describe('npx @millrace/cli init', () => {
   it('writes a project, and prints what it wrote and the next commands', async () => {
     const { code, out, err } = await ran(['My Agent', '--no-install']);
     expect([code, err]).toEqual([0, '']);
@@ -78,9 +78,9 @@ describe('millrace init', () => {
   });
 
   it.each([
-    ['openai', "openai('", 'millrace/openai', 'export OPENAI_API_KEY=…'],
-    ['anthropic', "anthropic('", 'millrace/anthropic', 'export ANTHROPIC_API_KEY=…'],
-    ['ollama', "ollama('", 'millrace/openai', 'ollama pull '],
+    ['openai', "openai('", '@millrace/openai', 'export OPENAI_API_KEY=…'],
+    ['anthropic', "anthropic('", '@millrace/anthropic', 'export ANTHROPIC_API_KEY=…'],
+    ['ollama', "ollama('", '@millrace/openai', 'ollama pull '],
   ])('uses %s, and says what it needs', async (provider, model, entry, command) => {
     const { out } = await ran(['.', '--name', 'mine', '--provider', provider, '--no-install']);
     expect(out).toMatch(/^Created mine in \.:/);
@@ -110,19 +110,23 @@ describe('millrace init', () => {
   });
 
   it('installs tarballs in place of the registry, and replaces the packages that they need', async () => {
-    for (const name of ['millrace-0.1.0', 'millrace-core-0.1.0', 'create-millrace-0.1.0']) {
+    for (const name of ['millrace-0.1.0', 'millrace-demo-model-0.1.0', 'create-millrace-0.1.0']) {
       writeFileSync(join(directory, `${name}.tgz`), '');
     }
     const at = (name: string): string => `file:${join(directory, name)}-0.1.0.tgz`;
     const overrides = {
-      '@millrace/core': at('millrace-core'),
+      '@millrace/demo-model': at('millrace-demo-model'),
+      millrace: at('millrace'),
       'create-millrace': at('create-millrace'),
     };
     await ran(['a', '--no-install', '--packages', '.']);
     await ran(['b', '--no-install'], { MILLRACE_PACKAGES: directory });
     for (const folder of ['a', 'b']) {
       expect(manifestIn(folder)).toMatchObject({
-        dependencies: { millrace: at('millrace') },
+        dependencies: {
+          '@millrace/demo-model': at('millrace-demo-model'),
+          millrace: at('millrace'),
+        },
         overrides,
       });
     }
@@ -138,22 +142,25 @@ describe('millrace init', () => {
     const { code, out, err } = await ran([...argv, '--no-install']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toMatch(message);
-    expect(err).toContain('millrace init --help');
+    expect(err).toContain('npx @millrace/cli init --help');
   });
 
   it('prints its help', async () => {
     const { code, out } = await ran(['--help']);
-    expect([code, out]).toEqual([0, expect.stringMatching(/^Usage: millrace init \[folder\]/)]);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/^Usage: npx @millrace\/cli init \[folder\]/),
+    ]);
   });
 });
 
-describe('millrace init in a terminal', () => {
+describe('npx @millrace/cli init in a terminal', () => {
   it('asks for the folder and the model, and again for a model that it does not have', async () => {
     const { code, out } = await asked([], 'mine\n', '7\n', '2\n');
     expect(code).toBe(0);
     expect(out).toContain('Folder (my-agent): ');
     expect(out).toContain('Choose a number from 1 to 4.\n');
-    expect(read('mine/src/main.ts')).toContain('millrace/openai');
+    expect(read('mine/src/main.ts')).toContain('@millrace/openai');
   });
 
   it('takes the defaults for empty lines, and does not ask for what is given', async () => {
@@ -167,7 +174,7 @@ describe('millrace init in a terminal', () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const out = output(() => queueMicrotask(() => stdin.end()));
     const code = await init({
-      command: 'millrace init',
+      command: 'npx @millrace/cli init',
       argv: [],
       env: {},
       directory,

@@ -248,14 +248,15 @@ const written = async (file: string, text: string, force: boolean): Promise<void
 const sourceOf = (
   packages: string | undefined,
   directory: string,
-): Pick<Project, 'millrace' | 'overrides'> => {
-  if (packages === undefined) return { millrace: `^${version()}`, overrides: {} };
+): Pick<Project, 'range' | 'tarballs'> => {
+  const range = `^${version()}`;
+  if (packages === undefined) return { range, tarballs: {} };
   const folder = resolve(directory, packages);
-  const { millrace, ...overrides } = Object.fromEntries(tarballsIn(folder));
-  if (millrace === undefined) {
+  const tarballs = Object.fromEntries(tarballsIn(folder));
+  if (!Object.hasOwn(tarballs, 'millrace')) {
     throw new Stop(2, `there is no tarball of millrace in ${folder}: pack it with npm pack`);
   }
-  return { millrace, overrides };
+  return { range, tarballs };
 };
 
 const tarballsIn = (folder: string): readonly (readonly [string, string])[] => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import type { Page } from 'playwright-core';
 import { concat, concatMap, delay, firstValueFrom, map, NEVER, of, range } from 'rxjs';
 import { createDevtools } from '../index.js';

@@ -1,8 +1,8 @@
-import { type Agent, createAgent, type ModelChunk, on, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool } from '@millrace/core/teams';
-import { finish, scriptedModel, thinking, toolCall } from '@millrace/core/testing';
+import { type Agent, createAgent, type ModelChunk, on, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { agentTool } from 'millrace/teams';
+import { finish, scriptedModel, thinking, toolCall } from 'millrace/testing';
 import { concat, concatMap, delay, from, map, type Observable, of, timer } from 'rxjs';
 
 /** Chunks with pauses between them, in milliseconds. */

@@ -1,5 +1,5 @@
 // The protocol between the server of the devtools and its page. Both import this file, so they always match.
-import type { AgentEvent } from '@millrace/core';
+import type { AgentEvent } from 'millrace';
 
 /** An event as JSON shows it: errors are objects, and what JSON cannot express is left out. */
 export type ShownEvent = AgentEvent & Readonly<Record<string, unknown>>;

@@ -9,9 +9,9 @@ import {
   type Reply,
   textBlock,
   textOf,
-} from '@millrace/core';
-import { defined, isRecord } from '@millrace/core/values';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { defined, isRecord } from 'millrace/values';
+import { jsonSchema } from 'millrace/schema';
 import { defer, map } from 'rxjs';
 import { toolsOf } from '../component-problems.js';
 import type { AgentParams } from '../document.js';

@@ -5,9 +5,9 @@ import {
   type Model,
   output,
   type Reply,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
+import { jsonSchema } from 'millrace/schema';
 import { catchError, defer, map, of } from 'rxjs';
 import type { CategorizeParams } from '../document.js';
 import { render, templateOf } from '../render.js';

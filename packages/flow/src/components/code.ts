@@ -1,5 +1,5 @@
-import { type Reply, textOf, tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type Reply, textOf, tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { defer, from, isObservable, last, map, type Observable, of } from 'rxjs';
 import { attempts } from '../attempts.js';
 import type { CodeParams } from '../document.js';

@@ -1,6 +1,6 @@
-import { isMillraceError, MillraceError, tool, type ToolContext, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMillraceError, MillraceError, tool, type ToolContext, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   catchError,
   concatMap,

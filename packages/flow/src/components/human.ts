@@ -1,6 +1,6 @@
-import { MillraceError, type Reply, suspend, textOf, tool, type ToolContext } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { defined, isRecord, parsedJson } from '@millrace/core/values';
+import { MillraceError, type Reply, suspend, textOf, tool, type ToolContext } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { defined, isRecord, parsedJson } from 'millrace/values';
 import { defer, EMPTY, expand, last, map, type Observable, take } from 'rxjs';
 import type { HumanField, HumanParams } from '../document.js';
 import { limits } from '../limits.js';

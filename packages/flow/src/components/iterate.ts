@@ -1,6 +1,6 @@
-import type { Reply } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
-import { asAgent, createStep } from '@millrace/core/teams';
+import type { Reply } from 'millrace';
+import { parsedJson } from 'millrace/values';
+import { asAgent, createStep } from 'millrace/teams';
 import { defer, from, map, mergeMap, type Observable, of, reduce, takeWhile, tap } from 'rxjs';
 import type { IterateParams } from '../document.js';
 import { limits } from '../limits.js';

@@ -1,4 +1,4 @@
-import { asAgent, createStep } from '@millrace/core/teams';
+import { asAgent, createStep } from 'millrace/teams';
 import { defer, EMPTY, expand, last, map, type Observable, tap } from 'rxjs';
 import { compileCase } from '../conditions.js';
 import type { LoopParams } from '../document.js';

@@ -1,12 +1,7 @@
-import { createAgent, type Layer, textOf } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { answerWith } from '@millrace/core/call';
-import {
-  addSources,
-  numbered,
-  type RetrievedPassage,
-  type Retriever,
-} from '@millrace/core/retrieval';
+import { createAgent, type Layer, textOf } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { answerWith } from 'millrace/call';
+import { addSources, numbered, type RetrievedPassage, type Retriever } from 'millrace/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import { attempts } from '../attempts.js';
 import type { FlowRetry, RetrievalParams } from '../document.js';

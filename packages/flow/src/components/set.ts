@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { defer, of } from 'rxjs';
 import type { Assignment, FlowVariable, SetParams, VariableType } from '../document.js';
 import { asText, checkValue, fill } from '../render.js';

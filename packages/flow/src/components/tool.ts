@@ -6,17 +6,10 @@ import {
   type Reply,
   textOf,
   type Tool,
-} from '@millrace/core';
-import {
-  acting,
-  checkInterrupt,
-  end,
-  phase,
-  type PhaseFactory,
-  reasoning,
-} from '@millrace/core/phases';
+} from 'millrace';
+import { acting, checkInterrupt, end, phase, type PhaseFactory, reasoning } from 'millrace/phases';
 import { defer, map, type Observable, of } from 'rxjs';
-import { defined, isRecord } from '@millrace/core/values';
+import { defined, isRecord } from 'millrace/values';
 import { toolWithRetry } from '../attempts.js';
 import type { ToolParams } from '../document.js';
 import { limits } from '../limits.js';

@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import { isId } from '../ids.js';
 import { plainCopy } from '../plain-copy.js';
 

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { type Params, recordIn, recordsIn, textIn, textsIn } from './canvas.js';
 import {
   type Converted,

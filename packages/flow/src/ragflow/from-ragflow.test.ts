@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { tool } from '@millrace/core';
+import { textOf, tool } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
 import { flowAgent } from '../flow-agent.js';
 import { isQuick } from '../flow.test-support.js';

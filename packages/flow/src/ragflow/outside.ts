@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import type { HumanField } from '../document.js';
 import { limits } from '../limits.js';
 import { nameFrom, recordIn, recordsIn, textIn, textsIn } from './canvas.js';

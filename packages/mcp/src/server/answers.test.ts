@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isMillraceError, type Tool, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { isRecord } from '@millrace/core/values';
+import { isMillraceError, type Tool, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { isRecord } from 'millrace/values';
 import { catchError, filter, firstValueFrom, map, type Observable, of, Subject } from 'rxjs';
 import {
   closeAll,

@@ -1,4 +1,4 @@
-import { type ContentBlock, textBlock } from '@millrace/core';
+import { type ContentBlock, textBlock } from 'millrace';
 import type { ContentBlock as McpBlock } from '@modelcontextprotocol/server';
 
 /** The first blocks up to a number of characters, media included, and a note on what is left out. */

@@ -15,8 +15,8 @@ import {
   type Tool,
   type ToolResultBlock,
   type Verdict,
-} from '@millrace/core';
-import { isRecord, messageOf, parsedJson } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord, messageOf, parsedJson } from 'millrace/values';
 import {
   type CallToolResult,
   MissingRequiredClientCapabilityError,

@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type MillraceError, textBlock, type Tool, tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type MillraceError, textBlock, type Tool, tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import {
   firstValueFrom,

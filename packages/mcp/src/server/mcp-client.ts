@@ -5,8 +5,8 @@ import {
   MillraceError,
   type ToolContext,
   type Validator,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type InputRequest,

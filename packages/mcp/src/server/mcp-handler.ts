@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { checkOptions, isRecord } from '@millrace/core/values';
+import { checkOptions, isRecord } from 'millrace/values';
 import {
   createMcpHandler,
   hostHeaderValidationResponse,

@@ -1,5 +1,5 @@
-import { type ContentBlock, MillraceError, textBlock } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { type ContentBlock, MillraceError, textBlock } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   type GetPromptResult,
   type Prompt,

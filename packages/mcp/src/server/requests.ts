@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { MillraceError, type Tool } from '@millrace/core';
+import { MillraceError, type Tool } from 'millrace';
 import {
   type InputRequiredResult,
   isInputRequiredResult,

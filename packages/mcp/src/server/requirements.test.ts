@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type MillraceError, type Tool, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type MillraceError, type Tool, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { catchError, EMPTY, map, type Observable, of, throwError } from 'rxjs';
 import {
   closeAll,

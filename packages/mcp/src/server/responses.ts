@@ -1,4 +1,4 @@
-import { watchStream } from '@millrace/core/values';
+import { watchStream } from 'millrace/values';
 
 /** Aborts the request when its client leaves before the end of the response. */
 export const tracked = async (

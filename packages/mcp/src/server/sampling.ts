@@ -1,4 +1,4 @@
-import { type JsonSchema, MillraceError } from '@millrace/core';
+import { type JsonSchema, MillraceError } from 'millrace';
 import { isSpecType } from '@modelcontextprotocol/server';
 import { of } from 'rxjs';
 import type { Question } from './question.js';

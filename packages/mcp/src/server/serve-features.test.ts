@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type MillraceError, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type MillraceError, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import type { Client } from '@modelcontextprotocol/client';
 import {
   BehaviorSubject,

@@ -11,9 +11,9 @@ import {
   tool,
   toolOutput,
   transient,
-} from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
+import { jsonSchema } from 'millrace/schema';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { BehaviorSubject, firstValueFrom, Observable, of, Subject, throwError } from 'rxjs';
 import { mcpTools } from '../index.js';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
-import { MillraceError } from '@millrace/core';
-import { checkOptions, type Complete, isRecord, isText, type Rule } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { checkOptions, type Complete, isRecord, isText, type Rule } from 'millrace/values';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import {
   catchError,

@@ -1,6 +1,6 @@
-import { type Agent, type ContextEntry, MillraceError, type Tool, type Use } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { agentTool } from '@millrace/core/teams';
+import { type Agent, type ContextEntry, MillraceError, type Tool, type Use } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { agentTool } from 'millrace/teams';
 import {
   checkOptions,
   defined,
@@ -10,7 +10,7 @@ import {
   isText,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { localhostAllowedHostnames, localhostAllowedOrigins } from '@modelcontextprotocol/server';
 import type { ToolAnnotations } from '@modelcontextprotocol/server';
 import { isObservable, type Observable, type ObservableInput } from 'rxjs';

@@ -1,4 +1,4 @@
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import {
   type CallToolResult,
   type InputRequiredResult,

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Tool, tool } from '@millrace/core';
+import { type Tool, tool } from 'millrace';
 import { BehaviorSubject, NEVER, Subject } from 'rxjs';
 import {
   closeAll,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Tool, tool } from '@millrace/core';
+import { type Tool, tool } from 'millrace';
 import type { Client } from '@modelcontextprotocol/client';
 import { BehaviorSubject, NEVER, Observable, Subject, VirtualTimeScheduler } from 'rxjs';
 import {

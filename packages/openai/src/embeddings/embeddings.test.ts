@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import type { MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 import { profiles } from '../vendors.js';
@@ -47,7 +47,7 @@ const serving = async (respond: Respond, options: EmbeddingsOptions = {}) => {
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : 0;
   const embedder = embeddings(profiles.openai, 'embed-1', {
-    baseUrl: `http://127.0.0.1:${port}/v1`,
+    baseURL: `http://127.0.0.1:${port}/v1`,
     apiKey: key,
     retry: { minMs: 0, jitter: 0 },
     ...options,

@@ -1,11 +1,5 @@
-import {
-  type Embedder,
-  MillraceError,
-  type ModelContext,
-  openDemand,
-  type Usage,
-} from '@millrace/core';
-import { isFunction, isRecord, oneOf, type Rule, wholeNumber } from '@millrace/core/values';
+import { type Embedder, MillraceError, type ModelContext, openDemand, type Usage } from 'millrace';
+import { isFunction, isRecord, oneOf, type Rule, wholeNumber } from 'millrace/values';
 import {
   checkModelCall,
   countAt,
@@ -30,7 +24,7 @@ import { chatRules, type EndpointOptions } from '../options.js';
 import type { Profile } from '../profile.js';
 import { checkProfile } from '../profile-rules.js';
 
-/** Options of an embedding model. `baseUrl` ends with `/v1`. */
+/** Options of an embedding model. `baseURL` ends with `/v1`. */
 export interface EmbeddingsOptions
   extends VendorSettings, Pick<EndpointOptions, 'organization' | 'project' | 'body'> {
   /** The length of the vectors, for models that can shorten them. Default: that of the model. */
@@ -82,7 +76,7 @@ export const embeddings = (
   const { dimensions, encoding, body, onUsage } = options;
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, '/embeddings', options);
-  const server = serverOf(profile, access.baseUrl);
+  const server = serverOf(profile, access.baseURL);
   const fields = {
     model,
     ...(dimensions === undefined ? {} : { dimensions }),

@@ -7,9 +7,9 @@ import {
   type MillraceError,
   type ModelChunk,
   textOf,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
-import { sessions } from '@millrace/core/sessions';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
 import { listAt, textAt } from '@millrace/wire';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
@@ -116,12 +116,12 @@ describe('an image of the Responses API', () => {
   });
 
   it('X8: survives a journal and a saved session, and returns to its call in the next request', async () => {
-    const { baseUrl, asked } = await serving((_, response) =>
+    const { baseURL, asked } = await serving((_, response) =>
       splitEvents(response, responseEvents, 7),
     );
     const calls = createCallStore(inProcessCalls());
     const open = () => {
-      const model = openai.responses('gpt-5', { apiKey: 'k', baseUrl, media: anyMedia });
+      const model = openai.responses('gpt-5', { apiKey: 'k', baseURL, media: anyMedia });
       return sessions(createAgent({ model, use: [journal(calls)] })).open('s');
     };
     const chat = open();
@@ -181,12 +181,12 @@ describe('generated media in later requests', () => {
 
   it('X1: reach an OpenRouter model over a stream that is split anywhere', async () => {
     const events = [delta({ content: 'Here.', images: [url] }), ends];
-    const { baseUrl, asked } = await serving(({ nth }, response) =>
+    const { baseURL, asked } = await serving(({ nth }, response) =>
       splitEvents(response, events, nth),
     );
     const model = openrouter('google/gemini-2.5-flash-image', {
       apiKey: 'k',
-      baseUrl,
+      baseURL,
       media: anyMedia,
       body: { modalities: ['image', 'text'] },
     });
@@ -203,11 +203,11 @@ describe('generated media in later requests', () => {
   });
 
   it('X6: an image over the cap is tooLarge', async () => {
-    const { baseUrl } = await serving((_, response) =>
+    const { baseURL } = await serving((_, response) =>
       splitEvents(response, [delta({ images: [url] }), ends], 50),
     );
     const caps = { eventLength: 60 };
-    const model = openrouter('m', { apiKey: 'k', baseUrl, media: anyMedia, caps });
+    const model = openrouter('m', { apiKey: 'k', baseURL, media: anyMedia, caps });
     const error: unknown = await createAgent({ model })
       .call('Draw.')
       .catch((it: MillraceError) => it.code);
@@ -217,7 +217,7 @@ describe('generated media in later requests', () => {
 
 describe('media that a model does not accept', () => {
   it('X16: are left out, with a note for the model and one warning', async () => {
-    const { baseUrl, asked } = await serving((_, response) =>
+    const { baseURL, asked } = await serving((_, response) =>
       splitEvents(response, [delta({ content: 'OK.' }), ends], 99),
     );
     const audio = (mediaType: string): ContentBlock => ({
@@ -229,7 +229,7 @@ describe('media that a model does not accept', () => {
       role: 'user',
       content: [audio('audio/ogg'), audio('audio/wav'), { type: 'text', text: 'What is it?' }],
     };
-    const model = openrouter('m', { apiKey: 'k', baseUrl, media: anyMedia });
+    const model = openrouter('m', { apiKey: 'k', baseURL, media: anyMedia });
     const agent = createAgent({ model });
     const warnings: string[] = [];
     for (const turn of [1, 2]) {

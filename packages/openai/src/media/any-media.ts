@@ -12,8 +12,8 @@ import {
   textOf,
   type ToolMessage,
   type UserMessage,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   at,
   capExceeded,

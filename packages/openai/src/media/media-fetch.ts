@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import { fromBase64, toBase64 } from './base64.js';
 
 /** A file in the JSON of a request, which is sent as a part of a form. */

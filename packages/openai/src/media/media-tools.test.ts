@@ -6,7 +6,7 @@ import {
   type MillraceError,
   type Tool,
   type ToolResultBlock,
-} from '@millrace/core';
+} from 'millrace';
 import {
   lentToolContext,
   marbles,
@@ -14,7 +14,7 @@ import {
   text,
   toolCall,
   toolContract,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import fc from 'fast-check';
 import { lastValueFrom, Subject, takeUntil } from 'rxjs';
 import { profiles } from '../vendors.js';
@@ -25,7 +25,7 @@ import { type Asked, closeServers, serving, splitEvents } from './server.test-su
 afterEach(closeServers);
 
 const key = 'sk-secret-0123456789';
-const settings = (baseUrl: string) => ({ baseUrl, apiKey: key, retry: { minMs: 0, jitter: 0 } });
+const settings = (baseURL: string) => ({ baseURL, apiKey: key, retry: { minMs: 0, jitter: 0 } });
 const offline = settings('http://127.0.0.1:9/v1');
 
 /** The result of a tool that a model calls once, and its progress. */
@@ -106,12 +106,12 @@ describe('textToSpeech', () => {
       ),
       { numRuns: 50 },
     );
-    const { baseUrl, asked } = await serving((_, response) => {
+    const { baseURL, asked } = await serving((_, response) => {
       response.writeHead(200, { 'content-type': 'audio/mpeg' });
       response.write('so');
       response.end('und');
     });
-    const tool = textToSpeech(profiles.openai, 'tts-1', { ...settings(baseUrl), voice: 'coral' });
+    const tool = textToSpeech(profiles.openai, 'tts-1', { ...settings(baseURL), voice: 'coral' });
     const { content, isError } = await resultOf(tool, { text: 'Hello' });
     expect(isError).toBe(false);
     expect(content).toEqual([
@@ -125,11 +125,11 @@ describe('textToSpeech', () => {
   });
 
   it('X4: retries an overload, and reports an error without the key', async () => {
-    const { baseUrl, asked } = await serving(({ nth }, response) => {
+    const { baseURL, asked } = await serving(({ nth }, response) => {
       response.writeHead(nth === 1 ? 503 : 401, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: `Bad key ${key}` } }));
     });
-    const tool = textToSpeech(profiles.openai, 'tts-1', settings(baseUrl));
+    const tool = textToSpeech(profiles.openai, 'tts-1', settings(baseURL));
     const { content, isError } = await resultOf(tool, { text: 'Hello' });
     expect(asked).toHaveLength(2);
     expect(isError).toBe(true);
@@ -137,10 +137,10 @@ describe('textToSpeech', () => {
   });
 
   it('X6: is tooLarge over the cap', async () => {
-    const { baseUrl } = await serving((_, response) =>
+    const { baseURL } = await serving((_, response) =>
       response.writeHead(200, { 'content-type': 'audio/wav' }).end(Buffer.alloc(1_000)),
     );
-    const options = { ...settings(baseUrl), caps: { eventLength: 500 } };
+    const options = { ...settings(baseURL), caps: { eventLength: 500 } };
     const { content, isError } = await resultOf(textToSpeech(profiles.openai, 'm', options), {
       text: 'a',
     });
@@ -185,11 +185,11 @@ describe('transcription', () => {
   });
 
   it('sends the bytes as a form, and returns the transcript', async () => {
-    const { baseUrl, asked } = await serving((_, response) =>
+    const { baseURL, asked } = await serving((_, response) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"Hello."}'),
     );
     const tool = transcription(profiles.openai, 'whisper-1', {
-      ...settings(baseUrl),
+      ...settings(baseURL),
       language: 'en',
       load$: (name, { callId }) => (name === 'memo' && callId !== '' ? [recording] : []),
     });
@@ -265,8 +265,8 @@ describe('transcription', () => {
       [{ choices: [{ delta: { content: 'Hel' } }] }, { choices: [{ delta: { content: 'lo.' } }] }],
     ],
   ])('streams progress from %s', async (_, events) => {
-    const { baseUrl } = await serving((__, response) => splitEvents(response, events, 11));
-    const options = { ...settings(baseUrl), stream: true, load$: () => [recording] };
+    const { baseURL } = await serving((__, response) => splitEvents(response, events, 11));
+    const options = { ...settings(baseURL), stream: true, load$: () => [recording] };
     const result = await resultOf(transcription(profiles.openai, 'm', options), { recording: 'a' });
     expect(result.progress).toEqual(['Hel', 'lo.']);
     expect(result.content).toEqual([{ type: 'text', text: 'Hello.' }]);
@@ -278,13 +278,13 @@ describe('imageGenerator', () => {
     [{ b64_json: 'UklGRgAA' }, { kind: 'base64', mediaType: 'image/webp', data: 'UklGRgAA' }],
     [{ url: 'https://example.com/a.png' }, { kind: 'url', url: 'https://example.com/a.png' }],
   ])('makes an image of %j', async (image, source) => {
-    const { baseUrl, asked } = await serving((_, response) =>
+    const { baseURL, asked } = await serving((_, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ data: [image] })),
     );
     const tool = imageGenerator(profiles.openai, 'gpt-image-1', {
-      ...settings(baseUrl),
+      ...settings(baseURL),
       size: '64x64',
     });
     const { content } = await resultOf(tool, { prompt: 'A mill' });
@@ -293,10 +293,10 @@ describe('imageGenerator', () => {
   });
 
   it('reports an answer without an image', async () => {
-    const { baseUrl } = await serving((_, response) =>
+    const { baseURL } = await serving((_, response) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[]}'),
     );
-    const tool = imageGenerator(profiles.openai, 'm', settings(baseUrl));
+    const tool = imageGenerator(profiles.openai, 'm', settings(baseURL));
     const run = lastValueFrom(tool.run$({ prompt: 'a' }, lentToolContext()));
     await expect(run.catch((error: MillraceError) => error.code)).resolves.toBe('invalidResponse');
   });

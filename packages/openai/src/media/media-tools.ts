@@ -8,8 +8,8 @@ import {
   type Tool,
   type ToolContext,
   toolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   isFlag,
@@ -18,7 +18,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   at,
   checkModelCall,
@@ -50,7 +50,7 @@ import { imageAt, inlineImage } from './any-media.js';
 import { audioType, fromBase64, isRaw, toBase64, withWavHeader } from './base64.js';
 import { mediaFetch } from './media-fetch.js';
 
-/** Options of all tools that generate or read media. `baseUrl` ends with `/v1`. */
+/** Options of all tools that generate or read media. `baseURL` ends with `/v1`. */
 export interface MediaToolOptions
   extends VendorSettings, Pick<EndpointOptions, 'organization' | 'project' | 'body'> {
   /** Must be unique among the tools of an agent. */
@@ -265,7 +265,7 @@ const client = (
   checkModelCall({ vendor: profile.name, example, model, options, rules });
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, path, options);
-  const server = serverOf(profile, access.baseUrl);
+  const server = serverOf(profile, access.baseURL);
   const fetch = mediaFetch(options.fetch);
   return (fields, { demand, scheduler, toolCallId }, readerOf) =>
     vendorModel(

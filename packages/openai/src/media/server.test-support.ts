@@ -4,7 +4,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { parsedJson } from '@millrace/core/values';
+import { parsedJson } from 'millrace/values';
 
 /** A request that the server received. */
 export interface Asked {
@@ -29,7 +29,7 @@ export const closeServers = (): void => {
 /** Starts a server on a free port of the loopback. */
 export const serving = async (
   respond: (asked: Asked, response: ServerResponse) => void,
-): Promise<{ readonly baseUrl: string; readonly asked: readonly Asked[] }> => {
+): Promise<{ readonly baseURL: string; readonly asked: readonly Asked[] }> => {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -52,7 +52,7 @@ export const serving = async (
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-  return { baseUrl: `http://127.0.0.1:${port}/v1`, asked };
+  return { baseURL: `http://127.0.0.1:${port}/v1`, asked };
 };
 
 /** Sends events in pieces of this many bytes. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import {
   asyncScheduler,
   defer,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, take, toArray } from 'rxjs';
-import { bySize, type ChunkedDocument } from '@millrace/core/retrieval';
+import { bySize, type ChunkedDocument } from 'millrace/retrieval';
 import { documentsIn, type DocumentsInOptions } from './documents-in.js';
 import { pageOf, pdfOf } from './pdf.test-support.js';
 

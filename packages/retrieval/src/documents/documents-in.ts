@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
-import { fromPull, MillraceError, openDemand } from '@millrace/core';
+import { fromPull, MillraceError, openDemand } from 'millrace';
 import {
   checkOptions,
   type Complete,
@@ -14,7 +14,7 @@ import {
   type Rule,
   storeMarker,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { fromEvent, lastValueFrom, type Observable, takeUntil } from 'rxjs';
 import {
   byHeadings,
@@ -22,7 +22,7 @@ import {
   chunked,
   type Chunker,
   type TextDocument,
-} from '@millrace/core/retrieval';
+} from 'millrace/retrieval';
 import { type Converter, createConverter } from './converter.js';
 import { decodeText } from './decode.js';
 

@@ -1,6 +1,6 @@
 // The program of a thread: converts the files that it gets to text, one after the other.
 import { parentPort } from 'node:worker_threads';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { decodeText } from './decode.js';
 import { toMarkdown } from './to-markdown.js';
 

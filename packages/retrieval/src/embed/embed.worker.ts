@@ -1,6 +1,6 @@
 // The program of a thread: loads the model, and embeds the lists of texts that it gets, one after the other.
 import { parentPort } from 'node:worker_threads';
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 const load = async () => {
   const [{ initModel }, { modelSource }] = await Promise.all([

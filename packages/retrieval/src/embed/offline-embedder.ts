@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { type Embedder, MillraceError, restoreAsyncContext } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { type Embedder, MillraceError, restoreAsyncContext } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { bufferCount, concatMap, from, Observable, reduce } from 'rxjs';
 
 /** Texts per message to the thread: what it still does for a caller that has left. */

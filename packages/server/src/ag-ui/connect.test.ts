@@ -1,7 +1,7 @@
 import { HttpAgent, type Message, type RunAgentInput } from '@ag-ui/client';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, MillraceError, type ModelChunk, retry } from '@millrace/core';
-import { finish, type ScriptedAnswer, scriptedModel, text, thinking } from '@millrace/core/testing';
+import { createAgent, MillraceError, type ModelChunk, retry } from 'millrace';
+import { finish, type ScriptedAnswer, scriptedModel, text, thinking } from 'millrace/testing';
 import { concat, firstValueFrom, of, ReplaySubject, throwError } from 'rxjs';
 import { chatServer, type ChatServer } from '../chat/index.js';
 import { agUi } from './index.js';

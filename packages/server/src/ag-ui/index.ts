@@ -1,5 +1,5 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
-import { checkOptions } from '@millrace/core/values';
+import { checkOptions } from 'millrace/values';
 import { concat, concatMap, type Observable, skip } from 'rxjs';
 import {
   type AgUiInput,

@@ -1,4 +1,4 @@
-import { type Input, textBlock } from '@millrace/core';
+import { type Input, textBlock } from 'millrace';
 import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {

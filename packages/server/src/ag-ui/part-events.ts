@@ -1,6 +1,6 @@
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
-import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
-import { toJsonPatch } from '@millrace/core/sessions';
+import { type ContentBlock, textOf, type ToolResultBlock } from 'millrace';
+import { toJsonPatch } from 'millrace/sessions';
 import { isForClient } from '../inbound.js';
 import type { Masks } from '../masks.js';
 import { isMedia } from '../parts/shown-message.js';

@@ -7,9 +7,9 @@ import {
   textBlock,
   textOf,
   tool,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import { concat, from, lastValueFrom, map, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { complaintsOf } from '../read-as-client.test-support.js';

@@ -5,8 +5,8 @@ import {
   PROTOCOL_VERSION,
   type TokenUsage,
 } from '@ag-ui/core';
-import type { AgentEvent, Usage } from '@millrace/core';
-import { checkOptions, isText, type Rule } from '@millrace/core/values';
+import type { AgentEvent, Usage } from 'millrace';
+import { checkOptions, isText, type Rule } from 'millrace/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';

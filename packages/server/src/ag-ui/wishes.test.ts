@@ -1,9 +1,9 @@
 import { HttpAgent, type Tool } from '@ag-ui/client';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type CallInfo, createAgent, tool, type Tool as ServerTool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type CallInfo, createAgent, tool, type Tool as ServerTool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { NEVER } from 'rxjs';
 import { chatServer, type ChatServer, type ChatServerOptions } from '../chat/index.js';
 import { answerAmong, watched } from '../read-as-client.test-support.js';

@@ -1,5 +1,5 @@
-import type { CallInfo, Layer } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import type { CallInfo, Layer } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   type ClientTool,
   clientTools,

@@ -1,4 +1,4 @@
-import { textOf } from '@millrace/core';
+import { textOf } from 'millrace';
 import type { Masks } from '../masks.js';
 import type { CallEnd, Part } from '../parts/part.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';

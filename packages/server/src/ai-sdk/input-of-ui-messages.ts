@@ -1,5 +1,5 @@
-import { type Input, textBlock } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { type Input, textBlock } from 'millrace';
+import { isRecord } from 'millrace/values';
 import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {

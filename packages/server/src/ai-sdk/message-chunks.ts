@@ -1,4 +1,4 @@
-import type { Citation, MillraceError } from '@millrace/core';
+import type { Citation, MillraceError } from 'millrace';
 import type { Masks } from '../masks.js';
 import type { Asking, MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
 import { citationData, linkOf } from '../parts/source.js';

@@ -8,8 +8,8 @@ import {
   textBlock,
   tool,
   toolResults,
-} from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
+} from 'millrace';
+import { sessions } from 'millrace/sessions';
 import {
   finish,
   marbles,
@@ -18,7 +18,7 @@ import {
   thinking,
   toolCall,
   verifyEvents,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { filter, from, lastValueFrom, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { scenarios } from '../scenarios.test-support.js';

@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@millrace/core';
-import { checkOptions, isText, type Rule } from '@millrace/core/values';
+import type { AgentEvent } from 'millrace';
+import { checkOptions, isText, type Rule } from 'millrace/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';

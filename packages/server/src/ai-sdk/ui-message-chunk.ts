@@ -1,5 +1,5 @@
 import type { CitationData } from '../parts/source.js';
-import type { Reply, Usage } from '@millrace/core';
+import type { Reply, Usage } from 'millrace';
 import type { SourceData } from '../parts/part.js';
 
 /** The major version of the AI SDK in the client. */

@@ -1,4 +1,4 @@
-import type { Reply } from '@millrace/core';
+import type { Reply } from 'millrace';
 import type { Notice } from '../parts/part.js';
 import { denied } from '../tool-result.js';
 import type {

@@ -1,6 +1,6 @@
-import { MillraceError } from '@millrace/core';
-import { isSameDecision } from '@millrace/core/journal';
-import { isSameInput } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isSameDecision } from 'millrace/journal';
+import { isSameInput } from 'millrace/values';
 import type { RecordedDecision } from '../chat/past.js';
 import type { ReadVerdict } from './read-verdict.js';
 

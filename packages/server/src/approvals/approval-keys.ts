@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 
 /** A random secret of at least 32 bytes that signs tokens. A string is encoded as UTF-8. */
 export type ApprovalKey = string | Uint8Array;

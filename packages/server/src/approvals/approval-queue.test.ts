@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ApprovalRequest, Verdict } from '@millrace/core';
-import { marbles } from '@millrace/core/testing';
+import type { ApprovalRequest, Verdict } from 'millrace';
+import { marbles } from 'millrace/testing';
 import fc from 'fast-check';
 import { createHash, createHmac } from 'node:crypto';
 import { inspect, isDeepStrictEqual } from 'node:util';

@@ -1,5 +1,5 @@
-import { type ApprovalRequest, type Approver, MillraceError, type Verdict } from '@millrace/core';
-import { canonicalJson, checkOptions, isDelay, type Rule } from '@millrace/core/values';
+import { type ApprovalRequest, type Approver, MillraceError, type Verdict } from 'millrace';
+import { canonicalJson, checkOptions, isDelay, type Rule } from 'millrace/values';
 import {
   asyncScheduler,
   concatMap,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Verdict } from '@millrace/core';
+import type { Verdict } from 'millrace';
 import fc from 'fast-check';
 import { type ApprovalQueue, approvalsHandler, type ApprovalsHandlerOptions } from './index.js';
 import { asking$, queueOf, waiting } from './asking.test-support.js';

@@ -1,5 +1,5 @@
-import { isMillraceError } from '@millrace/core';
-import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
+import { isMillraceError } from 'millrace';
+import { checkOptions, having, parsedJson, type Rule, wholeNumber } from 'millrace/values';
 import { badRequest, fieldOf, isJson, readBody, requireObject } from '../inbound.js';
 import type { ApprovalDesk } from './pending-requests.js';
 import { readVerdict } from './read-verdict.js';

@@ -1,5 +1,5 @@
-import type { ApprovalRequest, ToolContext, Verdict } from '@millrace/core';
-import { lentToolContext } from '@millrace/core/testing';
+import type { ApprovalRequest, ToolContext, Verdict } from 'millrace';
+import { lentToolContext } from 'millrace/testing';
 import { filter, firstValueFrom, from, map, type Observable, of } from 'rxjs';
 import {
   type ApprovalQueue,

@@ -1,5 +1,5 @@
-import type { ToolCallBlock } from '@millrace/core';
-import { canonicalJson, isRecord } from '@millrace/core/values';
+import type { ToolCallBlock } from 'millrace';
+import { canonicalJson, isRecord } from 'millrace/values';
 import { hidesKeys, plainJson } from '../plain-json.js';
 import { toBase64url } from './base64url.js';
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '@millrace/core';
+import type { Verdict } from 'millrace';
 import {
   distinctUntilChanged,
   map,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import { badRequest, fieldOf } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 

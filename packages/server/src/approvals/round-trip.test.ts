@@ -1,9 +1,9 @@
 import { serve } from '@hono/node-server';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, tool, type Verdict } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, tool, type Verdict } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { Hono } from 'hono';
 import { once } from 'node:events';
 import { agUiResponse, uiMessageStreamResponse } from '../index.js';

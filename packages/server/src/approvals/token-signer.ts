@@ -1,4 +1,4 @@
-import { parsedJson } from '@millrace/core/values';
+import { parsedJson } from 'millrace/values';
 import { fromBase64url, toBase64url } from './base64url.js';
 import { type Claims, isClaims } from './claims.js';
 

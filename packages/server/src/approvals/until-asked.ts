@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent } from '@millrace/core';
+import { type AgentEvent, isEvent } from 'millrace';
 import {
   concatMap,
   connect,

@@ -7,7 +7,7 @@ import {
   type Input,
   type InputMessage,
   type MillraceError,
-} from '@millrace/core';
+} from 'millrace';
 import { type Observable, tap } from 'rxjs';
 import { asError } from './guard.js';
 

@@ -1,4 +1,4 @@
-import type { Entry, Message, MessageTree } from '@millrace/core';
+import type { Entry, Message, MessageTree } from 'millrace';
 
 /** The id of the call that a message belongs to. */
 export const callOf = (messageId: string): string => {

@@ -1,10 +1,10 @@
 import { HttpAgent, type Interrupt } from '@ag-ui/client';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, suspend, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, suspend, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   AbstractChat,
   type ChatState,

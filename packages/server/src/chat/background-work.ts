@@ -1,4 +1,4 @@
-import { type MillraceError, restoreAsyncContext } from '@millrace/core';
+import { type MillraceError, restoreAsyncContext } from 'millrace';
 import { catchError, EMPTY, merge, mergeMap, type Observable, Subject, takeUntil } from 'rxjs';
 import { asError } from './guard.js';
 

@@ -1,5 +1,5 @@
-import type { Input, Message } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
+import type { Input, Message } from 'millrace';
+import type { CallStore } from 'millrace/journal';
 import { concatMap, defaultIfEmpty, from, map, type Observable, of, toArray } from 'rxjs';
 import type { OpenSessions } from './open-sessions.js';
 import { pastOf$ } from './past.js';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk, suspend, textOf, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type ModelChunk, suspend, textOf, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
 import {
   concat,

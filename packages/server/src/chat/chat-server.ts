@@ -1,6 +1,6 @@
-import { type Agent, MillraceError } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { SessionStore } from '@millrace/core/sessions';
+import { type Agent, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { SessionStore } from 'millrace/sessions';
 import {
   checkOptions,
   defined,
@@ -12,7 +12,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { firstValueFrom, lastValueFrom, noop, type Observable } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { UserLimits } from '../limits/index.js';

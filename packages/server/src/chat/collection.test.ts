@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, textOf } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, textOf } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { firstValueFrom, NEVER, of, toArray } from 'rxjs';
 import { chatServer, type ChatServer, type ChatServerOptions } from './index.js';
 

@@ -1,7 +1,7 @@
-import { type ContentBlock, type Message, textOf } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { KeptSession, SessionStore, SessionSummary } from '@millrace/core/sessions';
-import { defined, pathTo } from '@millrace/core/values';
+import { type ContentBlock, type Message, textOf } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { KeptSession, SessionStore, SessionSummary } from 'millrace/sessions';
+import { defined, pathTo } from 'millrace/values';
 import {
   concat,
   concatMap,

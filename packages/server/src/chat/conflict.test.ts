@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk, textOf } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions, type SessionState, type SessionStore } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk, textOf } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions, type SessionState, type SessionStore } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { DefaultChatTransport, type UIMessage } from 'ai';
 import {
   concatMap,

@@ -5,9 +5,9 @@ import {
   inProcessMemory,
   type Message,
   type MillraceError,
-} from '@millrace/core';
-import { type CallStore, journal } from '@millrace/core/journal';
-import { keepSessions, type KeptSessions, type SessionStore } from '@millrace/core/sessions';
+} from 'millrace';
+import { type CallStore, journal } from 'millrace/journal';
+import { keepSessions, type KeptSessions, type SessionStore } from 'millrace/sessions';
 import {
   catchError,
   concat,

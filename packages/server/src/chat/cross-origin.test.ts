@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { of } from 'rxjs';
 import { userLimits } from '../limits/index.js';
 import { chatServer, type ChatServerOptions } from './index.js';

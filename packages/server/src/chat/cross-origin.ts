@@ -1,5 +1,5 @@
 // Which sites may use the server: the host that a request was made to, and the origin of the page that made it.
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 
 /** Guards against DNS rebinding: a page whose host name resolves to this machine is still another site. */
 export const assertHost = (request: Request, hosts: readonly string[] | undefined): void => {

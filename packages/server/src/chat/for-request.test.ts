@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type Model, textOf, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, type Model, textOf, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { concatMap, defer, filter, firstValueFrom, interval, NEVER, of, repeat } from 'rxjs';
 import { agUi } from '../ag-ui/index.js';
 import { openAi } from '../openai/index.js';

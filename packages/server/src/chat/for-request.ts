@@ -1,5 +1,5 @@
-import { type CallInfo, type Layer, MillraceError, type Model } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { type CallInfo, type Layer, MillraceError, type Model } from 'millrace';
+import { isRecord } from 'millrace/values';
 import {
   defer,
   first,

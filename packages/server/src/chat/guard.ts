@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { defined, messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { defined, messageOf } from 'millrace/values';
 import { defer, first, from, map, type Observable, type ObservableInput, of } from 'rxjs';
 
 /** Returns or emits the id of the user of a request; `undefined` or `null` to refuse it. */

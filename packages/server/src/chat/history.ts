@@ -6,7 +6,7 @@ import {
   type ToolCallBlock,
   toolCallsOf,
   type ToolResultBlock,
-} from '@millrace/core';
+} from 'millrace';
 import { millrace, resultIdOf } from '../ag-ui/metadata.js';
 import { mediaPart } from '../ag-ui/part-events.js';
 import { fileOf, sourceOf } from '../ai-sdk/message-chunks.js';

@@ -1,5 +1,5 @@
 import { noop } from 'rxjs';
-import { checkOptions, isRecord, type Rule } from '@millrace/core/values';
+import { checkOptions, isRecord, type Rule } from 'millrace/values';
 import { movedRequest } from '../mount.js';
 import type { ChatServer } from './chat-server.js';
 import { failure, notFound } from './guard.js';

@@ -1,7 +1,6 @@
-import { restoreAsyncContext } from '@millrace/core';
-import type { Agent, MillraceError } from '@millrace/core';
-import { type CallStore, calls$, type ReadableCall } from '@millrace/core/journal';
-import type { KeptSession, KeptSessions, SessionStore } from '@millrace/core/sessions';
+import { type Agent, type MillraceError, restoreAsyncContext } from 'millrace';
+import { type CallStore, calls$, type ReadableCall } from 'millrace/journal';
+import type { KeptSession, KeptSessions, SessionStore } from 'millrace/sessions';
 import {
   AsyncSubject,
   BehaviorSubject,

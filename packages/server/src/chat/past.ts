@@ -5,9 +5,9 @@ import {
   isMillraceError,
   type Message,
   type ToolCallBlock,
-} from '@millrace/core';
-import { type CallStore, replay$ } from '@millrace/core/journal';
-import { isSameInput } from '@millrace/core/values';
+} from 'millrace';
+import { type CallStore, replay$ } from 'millrace/journal';
+import { isSameInput } from 'millrace/values';
 import { catchError, endWith, type Observable, of, pairwise, reduce } from 'rxjs';
 
 /** The facts that a client needs if it joins a call late. */

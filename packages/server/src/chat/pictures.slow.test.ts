@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Message, textOf, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions, type SessionStore } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { isRecord } from '@millrace/core/values';
+import { createAgent, type Message, textOf, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions, type SessionStore } from 'millrace/sessions';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { isRecord } from 'millrace/values';
 import { DefaultChatTransport, type UIMessage } from 'ai';
 import fc from 'fast-check';
 import { firstValueFrom, NEVER } from 'rxjs';

@@ -5,9 +5,9 @@ import type {
   MillraceError,
   Place,
   UserMessage,
-} from '@millrace/core';
-import { pathTo } from '@millrace/core/values';
-import type { KeptSession } from '@millrace/core/sessions';
+} from 'millrace';
+import { pathTo } from 'millrace/values';
+import type { KeptSession } from 'millrace/sessions';
 import { concat, concatMap, defer, ignoreElements, map, type Observable, of } from 'rxjs';
 import { conflictAt } from './guard.js';
 import { shownIdOf } from './history.js';

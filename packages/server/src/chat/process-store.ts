@@ -1,5 +1,5 @@
-import { type CallStore, createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions, type SessionStore } from '@millrace/core/sessions';
+import { type CallStore, createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions, type SessionStore } from 'millrace/sessions';
 import { EMPTY, map, type Observable, tap } from 'rxjs';
 
 /** The conversations and calls of a server without a store. */

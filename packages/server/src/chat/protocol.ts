@@ -1,5 +1,5 @@
-import type { Agent, AgentEvent, Demand, Input, Use } from '@millrace/core';
-import type { Rule } from '@millrace/core/values';
+import type { Agent, AgentEvent, Demand, Input, Use } from 'millrace';
+import type { Rule } from 'millrace/values';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';

@@ -1,11 +1,5 @@
-import {
-  type AgentEvent,
-  type Demand,
-  isEvent,
-  type MillraceError,
-  openDemand,
-} from '@millrace/core';
-import { attach$, type CallStore } from '@millrace/core/journal';
+import { type AgentEvent, type Demand, isEvent, type MillraceError, openDemand } from 'millrace';
+import { attach$, type CallStore } from 'millrace/journal';
 import {
   catchError,
   concat,

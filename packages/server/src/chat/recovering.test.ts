@@ -1,14 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Agent, createAgent, MillraceError, type ModelChunk, tool } from '@millrace/core';
-import {
-  type CallStoreDriver,
-  createCallStore,
-  inProcessCalls,
-  journal,
-} from '@millrace/core/journal';
-import { inProcessSessions, keepSessions, type SessionStore } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type Agent, createAgent, MillraceError, type ModelChunk, tool } from 'millrace';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { inProcessSessions, keepSessions, type SessionStore } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { asyncScheduler, finalize, NEVER, throwError } from 'rxjs';
 import { chatServer } from './index.js';
 

@@ -1,4 +1,4 @@
-import type { AgentEvent, Demand } from '@millrace/core';
+import type { AgentEvent, Demand } from 'millrace';
 import {
   defer,
   endWith,

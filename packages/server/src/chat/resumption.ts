@@ -1,7 +1,7 @@
-import type { AgentEvent, MillraceError } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { KeptSession } from '@millrace/core/sessions';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import type { AgentEvent, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { KeptSession } from 'millrace/sessions';
+import { isRecord, parsedJson } from 'millrace/values';
 import {
   AsyncSubject,
   catchError,

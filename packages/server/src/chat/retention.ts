@@ -1,4 +1,4 @@
-import { type CallStore, prune$ } from '@millrace/core/journal';
+import { type CallStore, prune$ } from 'millrace/journal';
 import { concat, defer, EMPTY, type Observable } from 'rxjs';
 import type { ProcessStore } from './process-store.js';
 import type { Runs } from './runs.js';

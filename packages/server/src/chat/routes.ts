@@ -1,5 +1,5 @@
-import type { MillraceError } from '@millrace/core';
-import { watchStream } from '@millrace/core/values';
+import type { MillraceError } from 'millrace';
+import { watchStream } from 'millrace/values';
 import { catchError, concatMap, defer, map, noop, type Observable, of } from 'rxjs';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';

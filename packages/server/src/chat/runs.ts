@@ -6,9 +6,9 @@ import {
   type Message,
   type MillraceError,
   textBlock,
-} from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import type { KeptSession } from '@millrace/core/sessions';
+} from 'millrace';
+import { isRecord } from 'millrace/values';
+import type { KeptSession } from 'millrace/sessions';
 import {
   AsyncSubject,
   finalize,

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, MillraceError } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, MillraceError } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import {
   AsyncSubject,
   concatMap,

@@ -1,6 +1,6 @@
-import type { Input, Message, MessageTree, MillraceError } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import { canonicalJson, pathTo } from '@millrace/core/values';
+import type { Input, Message, MessageTree, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import { canonicalJson, pathTo } from 'millrace/values';
 import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
 import { callOf, markOf } from './answers.js';
 import { conflictAt } from './guard.js';

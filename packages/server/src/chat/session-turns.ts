@@ -1,4 +1,4 @@
-import { restoreAsyncContext } from '@millrace/core';
+import { restoreAsyncContext } from 'millrace';
 import { AsyncSubject, concat, defer, EMPTY, finalize, type Observable } from 'rxjs';
 import type { BackgroundWork } from './background-work.js';
 

@@ -1,6 +1,6 @@
-import type { Message, MessageTree } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import { leafBelow, pathTo } from '@millrace/core/values';
+import type { Message, MessageTree } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import { leafBelow, pathTo } from 'millrace/values';
 import { map, type Observable, of } from 'rxjs';
 import { answerEnd, callOf } from './answers.js';
 import { conflictAt } from './guard.js';

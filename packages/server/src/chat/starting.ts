@@ -1,7 +1,7 @@
-import type { AgentEvent, CallOptions, ContentBlock, Input, MillraceError } from '@millrace/core';
-import type { CallStore } from '@millrace/core/journal';
-import type { KeptSession } from '@millrace/core/sessions';
-import { defined } from '@millrace/core/values';
+import type { AgentEvent, CallOptions, ContentBlock, Input, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import type { KeptSession } from 'millrace/sessions';
+import { defined } from 'millrace/values';
 import {
   AsyncSubject,
   catchError,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createDemand } from '@millrace/core';
+import { type AgentEvent, createDemand } from 'millrace';
 import fc from 'fast-check';
 import { createTail } from './tail.js';
 

@@ -1,4 +1,4 @@
-import { type AgentEvent, type Demand, openDemand } from '@millrace/core';
+import { type AgentEvent, type Demand, openDemand } from 'millrace';
 import { merge, Observable, Subject } from 'rxjs';
 
 /**

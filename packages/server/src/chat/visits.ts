@@ -1,5 +1,5 @@
-import { type AgentEvent, type Demand, isMillraceError } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { type AgentEvent, type Demand, isMillraceError } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import {
   catchError,
   concatMap,

@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { checkOptions, wholeNumber } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { checkOptions, wholeNumber } from 'millrace/values';
 
 /**
  * Lets a user start a call, or throws a `busy` error with its `status` (429). `open` is the number of calls of the user that

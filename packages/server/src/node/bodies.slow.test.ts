@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk } from '@millrace/core';
+import { createAgent, type ModelChunk } from 'millrace';
 import express, { type RequestHandler } from 'express';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';

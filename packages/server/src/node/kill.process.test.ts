@@ -9,7 +9,7 @@ import { inDirectory, killServers, startServer } from './server-process.test-sup
 
 /** Serves an agent over a directory of files. Its model says the text of an argument. */
 const script = `
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { agUi } from '@millrace/server/ag-ui';
 import { serve } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';
@@ -30,7 +30,7 @@ serve(createAgent({ name: 'helper', model }), options).subscribe({
 
 /** Its tool never ends, and its model repeats the results that it gets. */
 const payingScript = `
-import { createAgent, textOf, tool } from '@millrace/core';
+import { createAgent, textOf, tool } from 'millrace';
 import { openAi } from '@millrace/server/openai';
 import { agUi } from '@millrace/server/ag-ui';
 import { serve } from '@millrace/server/node';

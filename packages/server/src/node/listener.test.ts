@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import express, { type Express, type RequestHandler } from 'express';
 import { once } from 'node:events';
 import {

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { PassThrough, Readable } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
-import { MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import type { ChatServer } from '../chat/chat-server.js';
 import { movedRequest } from '../mount.js';
 

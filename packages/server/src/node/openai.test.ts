@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import {
@@ -21,7 +21,7 @@ const clientOf = (url: string) => new OpenAI({ apiKey: 'none', baseURL: `${url}/
 
 /** Serves an agent over a directory of files. Its model says an argument, and the wishes of the request. */
 const script = `
-import { createAgent } from '@millrace/core';
+import { createAgent } from 'millrace';
 import { openAi } from '@millrace/server/openai';
 import { serve } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';

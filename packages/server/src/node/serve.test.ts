@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { HttpAgent } from '@ag-ui/client';
 import { agUi } from '../ag-ui/index.js';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { DefaultChatTransport } from 'ai';
 import { createServer } from 'node:http';
 import { once } from 'node:events';

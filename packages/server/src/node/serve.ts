@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
-import { type Agent, MillraceError } from '@millrace/core';
-import { checkOptions, defined, isDelay, isText, type Rule } from '@millrace/core/values';
+import { type Agent, MillraceError } from 'millrace';
+import { checkOptions, defined, isDelay, isText, type Rule } from 'millrace/values';
 import {
   AsyncSubject,
   concat,

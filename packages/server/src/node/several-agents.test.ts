@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { HttpAgent } from '@ag-ui/client';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import { DefaultChatTransport } from 'ai';
 import { on, once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, requireApproval, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import OpenAI from 'openai';
 import type {
   Response,

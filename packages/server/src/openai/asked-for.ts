@@ -1,5 +1,5 @@
-import { type Layer, output, textOf } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { type Layer, output, textOf } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { type ClientTool, clientTools, unchecked, withInstructions } from '../client-tools.js';
 
 /** The settings of a request in addition to its messages. They are kept in the metadata of its call, so a resumed call has them as well. */
@@ -16,7 +16,7 @@ export interface AskedFor {
   readonly repeated?: Readonly<Record<string, unknown>>;
 }
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** The settings of the request, recorded for later readers of the call. */
     readonly openAiRequest: { readonly asked: AskedFor };

@@ -8,8 +8,8 @@ import {
   type Step,
   type ToolCallBlock,
   type Usage,
-} from '@millrace/core';
-import { isSameInput } from '@millrace/core/values';
+} from 'millrace';
+import { isSameInput } from 'millrace/values';
 import {
   BehaviorSubject,
   defer,
@@ -28,7 +28,7 @@ import type { ApprovalDesk, PendingApproval } from '../approvals/pending-request
 import { fieldOf } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 
-declare module '@millrace/core' {
+declare module 'millrace' {
   interface Events {
     /** The call waits for nothing but decisions of clients on these tool calls. */
     readonly openAiAsks: { readonly toolCallIds: readonly string[] };

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { MillraceError, on, suspend, tool } from '@millrace/core';
-import { denyList } from '@millrace/core/guards';
-import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
-import { createAgent } from '@millrace/core';
+import { createAgent, MillraceError, on, suspend, tool } from 'millrace';
+import { denyList } from 'millrace/guards';
+import { finish, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import OpenAI from 'openai';
 import type { ChatCompletionChunk, ChatCompletionMessageParam } from 'openai/resources';
 import { map, Subject, throwError } from 'rxjs';

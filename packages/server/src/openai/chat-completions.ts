@@ -1,4 +1,4 @@
-import type { AgentEvent, Citation, Reply, Suspension, Usage } from '@millrace/core';
+import type { AgentEvent, Citation, Reply, Suspension, Usage } from 'millrace';
 import {
   concatMap,
   defaultIfEmpty,

@@ -1,5 +1,5 @@
-import { type Agent, type AgentOptions, createAgent, type ModelChunk } from '@millrace/core';
-import { type ScriptedAnswer, scriptedModel } from '@millrace/core/testing';
+import { type Agent, type AgentOptions, createAgent, type ModelChunk } from 'millrace';
+import { type ScriptedAnswer, scriptedModel } from 'millrace/testing';
 import OpenAI from 'openai';
 import { ReplaySubject } from 'rxjs';
 import { chatServer, type ChatServer, type ChatServerOptions } from '../chat/index.js';

@@ -1,4 +1,4 @@
-import { type AgentEvent, isMillraceError, type Layer, type MillraceError } from '@millrace/core';
+import { type AgentEvent, isMillraceError, type Layer, type MillraceError } from 'millrace';
 import { catchError, concatMap, map, type Observable, reduce } from 'rxjs';
 import type { ApprovalDesk } from '../approvals/pending-requests.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';

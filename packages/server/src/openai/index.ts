@@ -1,4 +1,4 @@
-import { checkOptions, defined, isText } from '@millrace/core/values';
+import { checkOptions, defined, isText } from 'millrace/values';
 import { defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
 import { namesOf } from '../client-tools.js';

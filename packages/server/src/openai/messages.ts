@@ -6,8 +6,8 @@ import {
   textBlock,
   type ToolCallBlock,
   type ToolResultBlock,
-} from '@millrace/core';
-import { exactJson, isRecord, toolInput } from '@millrace/core/values';
+} from 'millrace';
+import { exactJson, isRecord, toolInput } from 'millrace/values';
 import { contentOfParts, fieldOf, isShortId, type PartOptions } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 import { assertShallow, refuse } from './refusals.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { scriptedModel, text } from 'millrace/testing';
 import OpenAI, { NotFoundError } from 'openai';
 import {
   type ChatServer,

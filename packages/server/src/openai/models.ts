@@ -1,5 +1,5 @@
-import { isMillraceError } from '@millrace/core';
-import { checkOptions, isRecord, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
+import { isMillraceError } from 'millrace';
+import { checkOptions, isRecord, parsedJson, type Rule, wholeNumber } from 'millrace/values';
 import {
   catchError,
   concatMap,

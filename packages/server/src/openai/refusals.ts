@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { fieldOf } from '../inbound.js';
 
 /** A refusal that names the parameter that is to blame. */

@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent, noUsage, type Usage } from '@millrace/core';
+import { type AgentEvent, isEvent, noUsage, type Usage } from 'millrace';
 import type { Masks } from '../masks.js';
 import type { CallEnd, Notice, Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor } from './asked-for.js';

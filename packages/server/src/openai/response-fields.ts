@@ -1,4 +1,4 @@
-import type { Citation, MillraceError, Usage } from '@millrace/core';
+import type { Citation, MillraceError, Usage } from 'millrace';
 import { linkOf } from '../parts/source.js';
 import { tokensOf } from './settings.js';
 

@@ -1,5 +1,5 @@
-import type { CallOptions } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { CallOptions } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { fieldOf, idOf } from '../inbound.js';
 import type { AskedFor } from './asked-for.js';
 import type { Decision } from './decisions.js';

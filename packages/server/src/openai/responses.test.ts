@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { MillraceError, on, tool } from '@millrace/core';
-import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions } from '@millrace/core/sessions';
-import { finish, text, thinking, toolCall } from '@millrace/core/testing';
+import { MillraceError, on, tool } from 'millrace';
+import { createCallStore, inProcessCalls } from 'millrace/journal';
+import { inProcessSessions } from 'millrace/sessions';
+import { finish, text, thinking, toolCall } from 'millrace/testing';
 import type OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { firstValueFrom, map, throwError } from 'rxjs';

@@ -5,7 +5,7 @@ import {
   type Message,
   type MillraceError,
   suspensionsIn,
-} from '@millrace/core';
+} from 'millrace';
 import {
   catchError,
   concat,

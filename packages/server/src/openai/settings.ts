@@ -1,5 +1,5 @@
-import type { CallOptions, Reply, Usage } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { CallOptions, Reply, Usage } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { fieldOf, type PartOptions } from '../inbound.js';
 import { type ClientTool, readClientTools } from '../client-tools.js';
 import type { AskedFor } from './asked-for.js';

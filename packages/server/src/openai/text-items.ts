@@ -1,4 +1,4 @@
-import type { Citation } from '@millrace/core';
+import type { Citation } from 'millrace';
 import type { PartOf } from '../parts/part.js';
 import {
   endItem,

@@ -1,4 +1,4 @@
-import { textOf } from '@millrace/core';
+import { textOf } from 'millrace';
 import { isForClient } from '../inbound.js';
 import type { Masks } from '../masks.js';
 import type { CallEnd, Part, PartOf, ToolOutcome } from '../parts/part.js';

@@ -1,5 +1,5 @@
-import { type AgentEvent, type ChunkOf, type EventOf, textOf, toolCallsOf } from '@millrace/core';
-import type { RetrievedPassage } from '@millrace/core/retrieval';
+import { type AgentEvent, type ChunkOf, type EventOf, textOf, toolCallsOf } from 'millrace';
+import type { RetrievedPassage } from 'millrace/retrieval';
 import type { Notice, Part, SourceData, CallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
 import { completed, createShownMessages, type ShownMessages } from './shown-messages.js';

@@ -1,4 +1,4 @@
-import type { Rule } from '@millrace/core/values';
+import type { Rule } from 'millrace/values';
 import { filter, identity, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Part } from './part.js';
 

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@millrace/core';
+import type { AgentEvent } from 'millrace';
 import type { OperatorFunction } from 'rxjs';
 import type { Masks } from '../masks.js';
 import { type ClientResultOptions, withoutClientResults } from './client-results.js';

@@ -10,7 +10,7 @@ import type {
   Reply,
   ResultSource,
   Usage,
-} from '@millrace/core';
+} from 'millrace';
 import type { OperatorFunction } from 'rxjs';
 
 /** The call that a part comes from. */

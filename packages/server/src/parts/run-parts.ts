@@ -1,4 +1,4 @@
-import { addUsage, type AgentEvent, isEvent, noUsage, type Usage } from '@millrace/core';
+import { addUsage, type AgentEvent, isEvent, noUsage, type Usage } from 'millrace';
 import { type CallParts, createCallParts } from './call-parts.js';
 import type { CallEnd, Part, CallRef } from './part.js';
 

@@ -1,5 +1,5 @@
-import type { Block, ChunkOf, Citation, EventOf, ToolCallBlock } from '@millrace/core';
-import { isSameJson } from '@millrace/core/values';
+import type { Block, ChunkOf, Citation, EventOf, ToolCallBlock } from 'millrace';
+import { isSameJson } from 'millrace/values';
 import type { MediaBlock, Part, CallRef } from './part.js';
 import { createShownTool, type ShownTool } from './shown-tool.js';
 

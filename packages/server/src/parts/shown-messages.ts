@@ -1,4 +1,4 @@
-import { type AssistantMessage, textOf } from '@millrace/core';
+import { type AssistantMessage, textOf } from 'millrace';
 import type { CallRef, Part } from './part.js';
 import { createShownMessage, type ShownMessage } from './shown-message.js';
 

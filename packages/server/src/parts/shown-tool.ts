@@ -1,5 +1,5 @@
-import type { EventOf, ToolCallBlock } from '@millrace/core';
-import { isSameJson, parsedJson } from '@millrace/core/values';
+import type { EventOf, ToolCallBlock } from 'millrace';
+import { isSameJson, parsedJson } from 'millrace/values';
 import { plainJson } from '../plain-json.js';
 import type { Part, CallRef, ToolOutcome } from './part.js';
 

@@ -1,4 +1,4 @@
-import type { Citation } from '@millrace/core';
+import type { Citation } from 'millrace';
 
 /** A citation without the data that only its vendor understands: plain JSON. */
 export type CitationData = Pick<Citation, 'url' | 'title' | 'citedText'> &

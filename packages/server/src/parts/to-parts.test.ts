@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import { from, lastValueFrom, map, type Observable, Subject, toArray } from 'rxjs';
 import { eventOf, hello, refused } from '../events.test-support.js';
 import { toParts } from './to-parts.js';

@@ -1,5 +1,4 @@
-import type { AgentEvent } from '@millrace/core';
-import { isMillraceError, MillraceError, noUsage } from '@millrace/core';
+import { type AgentEvent, isMillraceError, MillraceError, noUsage } from 'millrace';
 import {
   catchError,
   concat,

@@ -1,4 +1,4 @@
-import type { AgentEvent, Envelope, ToolCallBlock } from '@millrace/core';
+import type { AgentEvent, Envelope, ToolCallBlock } from 'millrace';
 import type { CallRef, Notice, Part, ToolCallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
 import type { ShownMessages } from './shown-messages.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AgentEvent } from '@millrace/core';
-import { marbles } from '@millrace/core/testing';
+import type { AgentEvent } from 'millrace';
+import { marbles } from 'millrace/testing';
 import { filter, type Observable, type OperatorFunction } from 'rxjs';
 import { eventOf } from '../events.test-support.js';
 import type { ApprovalQueue, PendingApproval } from '../approvals/index.js';

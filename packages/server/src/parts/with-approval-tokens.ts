@@ -1,4 +1,4 @@
-import { isRecord, type Rule } from '@millrace/core/values';
+import { isRecord, type Rule } from 'millrace/values';
 import {
   concat,
   connect,

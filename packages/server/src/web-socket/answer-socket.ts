@@ -1,5 +1,5 @@
-import { createDemand, fromReadableStream } from '@millrace/core';
-import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
+import { createDemand, fromReadableStream } from 'millrace';
+import { checkOptions, having, parsedJson, type Rule, wholeNumber } from 'millrace/values';
 import {
   catchError,
   concat,

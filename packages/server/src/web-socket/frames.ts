@@ -1,5 +1,5 @@
-import { isMillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isMillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { badRequest, fieldOf, idOf, isShortId } from '../inbound.js';
 
 /** A frame of a client. */

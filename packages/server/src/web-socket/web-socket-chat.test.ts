@@ -3,8 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer, request as tlsRequest } from 'node:https';
 import { connect } from 'node:net';
-import { createAgent, type ModelChunk } from '@millrace/core';
-import { marbles, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type ModelChunk } from 'millrace';
+import { marbles, type ScriptedAnswer, scriptedModel, text } from 'millrace/testing';
 import { selfSigned } from '@millrace/fault-server';
 import {
   filter,

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { checkOptions, isDelay, oneOf, type Rule } from '@millrace/core/values';
+import { checkOptions, isDelay, oneOf, type Rule } from 'millrace/values';
 import {
   catchError,
   concatMap,

@@ -1,8 +1,8 @@
 import { constants, realpathSync, statSync } from 'node:fs';
 import { open, readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { MillraceError } from '@millrace/core';
-import { checkOptions, isRecord, type Rule, wholeNumber } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { checkOptions, isRecord, type Rule, wholeNumber } from 'millrace/values';
 import {
   catchError,
   defer,

@@ -1,10 +1,10 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   type RetrievalQuery,
   type RetrievedPassage,
   type Retriever,
   fuseRankings,
-} from '@millrace/core/retrieval';
+} from 'millrace/retrieval';
 import {
   checkOptions,
   isDelay,
@@ -16,7 +16,7 @@ import {
   wholeNumber,
   endsOf,
   termsOfRequest,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   bufferCount,
   catchError,

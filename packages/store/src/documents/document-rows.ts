@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { MillraceError } from '@millrace/core';
-import type { RetrievedPassage } from '@millrace/core/retrieval';
-import { isRecord, lookUpForm, termsIn } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import type { RetrievedPassage } from 'millrace/retrieval';
+import { isRecord, lookUpForm, termsIn } from 'millrace/values';
 import type { Row } from '../sql/sql.js';
 import { numberIn, textIn } from '../sql/text.js';
 import { checkId, storedName } from '../stored-name.js';

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type { Row } from '../sql/sql.js';
 import { numberIn, textIn } from '../sql/text.js';
 import type { DocumentRow } from './document-rows.js';

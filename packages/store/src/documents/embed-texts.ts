@@ -1,5 +1,5 @@
-import { type Embedder, isMillraceError, MillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { type Embedder, isMillraceError, MillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import {
   catchError,
   defer,

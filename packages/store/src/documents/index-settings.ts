@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type { DocumentTables, IndexRow } from './document-tables.js';
 import type { IndexEmbedder } from './embed-texts.js';
 

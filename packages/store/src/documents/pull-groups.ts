@@ -1,4 +1,4 @@
-import { toReadableStream } from '@millrace/core';
+import { toReadableStream } from 'millrace';
 import {
   concatMap,
   defer,

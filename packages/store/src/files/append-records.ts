@@ -1,4 +1,4 @@
-import type { NewRecord } from '@millrace/core/journal';
+import type { NewRecord } from 'millrace/journal';
 import type { SchedulerLike } from 'rxjs';
 import { wholeMs } from '../whole-ms.js';
 import type { OpenSegment } from './open-segment.js';

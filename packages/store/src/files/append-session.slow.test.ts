@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { SessionChange, SessionState, SessionStore } from '@millrace/core/sessions';
+import type { SessionChange, SessionState, SessionStore } from 'millrace/sessions';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 import { storedName } from '../stored-name.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type SessionChange, titleOf } from '@millrace/core/sessions';
+import { type SessionChange, titleOf } from 'millrace/sessions';
 import { writeNew } from './make-directory.js';
 import { type AppendedTo, type Part, writeAppended, writeEntries } from './session-file.js';
 import {

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { CallStoreDriver, Claim, NewRecord, StoredCall } from '@millrace/core/journal';
+import type { CallStoreDriver, Claim, NewRecord, StoredCall } from 'millrace/journal';
 import { firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
 import { parseStoredName, storedName } from '../stored-name.js';
 import {

@@ -10,7 +10,7 @@ import {
   createCallStore,
   type NewRecord,
   prune$,
-} from '@millrace/core/journal';
+} from 'millrace/journal';
 import { firstValueFrom, lastValueFrom, type Observable, ReplaySubject, take, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { loadPlayed, type PlayedProcess, playProcess } from './file-operations.test-support.js';

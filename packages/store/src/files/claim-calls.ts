@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MillraceError } from '@millrace/core';
-import { type NewRecord, sessionIn } from '@millrace/core/journal';
+import type { MillraceError } from 'millrace';
+import { type NewRecord, sessionIn } from 'millrace/journal';
 import { defer, finalize, merge, type Observable, type SchedulerLike, Subject } from 'rxjs';
 import { acquireLease$, type LeaseAttempt, type ObservedHolder } from '../acquire-lease.js';
 import { callInUse } from '../closing.js';

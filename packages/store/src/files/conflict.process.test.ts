@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { calls$, replay$ } from '@millrace/core/journal';
-import type { SessionState } from '@millrace/core/sessions';
+import { calls$, replay$ } from 'millrace/journal';
+import type { SessionState } from 'millrace/sessions';
 import { lastValueFrom, toArray } from 'rxjs';
 import { startProcess } from '../writing-process.test-support.js';
 import { openFiles } from './open-files.js';
@@ -18,10 +18,10 @@ afterAll(() => rm(root, { recursive: true }));
 
 /** A process that makes so many calls of one session. After a conflict, it closes the session, opens it and resumes it. */
 const calling = `
-  import { createAgent, tool } from '@millrace/core';
-  import { journal } from '@millrace/core/journal';
-  import { keepSessions } from '@millrace/core/sessions';
-  import { finish, text, toolCall } from '@millrace/core/testing';
+  import { createAgent, tool } from 'millrace';
+  import { journal } from 'millrace/journal';
+  import { keepSessions } from 'millrace/sessions';
+  import { finish, text, toolCall } from 'millrace/testing';
   import { openFiles } from '@millrace/store';
   import { concatMap, timer } from 'rxjs';
   const [directory, name, count] = process.argv.slice(1);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { appendedTo } from '@millrace/core/values';
+import { appendedTo } from 'millrace/values';
 import { packed } from '../memory/stored-messages.js';
 import {
   changeConversation,

@@ -1,7 +1,7 @@
 import { link, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Entry, type MessageTree, MillraceError } from '@millrace/core';
-import { emptyTree, withoutBelow } from '@millrace/core/values';
+import { type Entry, type MessageTree, MillraceError } from 'millrace';
+import { emptyTree, withoutBelow } from 'millrace/values';
 import { jsonOf, packed } from '../memory/stored-messages.js';
 import { isAbandoned } from './staging.js';
 import { damaged } from './damage.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { Claim, StoredRecord } from '@millrace/core/journal';
+import type { Claim, StoredRecord } from 'millrace/journal';
 import {
   firstValueFrom,
   lastValueFrom,

@@ -1,4 +1,4 @@
-import type { RecordRange } from '@millrace/core/journal';
+import type { RecordRange } from 'millrace/journal';
 import { statIfExists } from './file-system.js';
 import type { Cursor } from './read-batches.js';
 import { beginning } from './read-call.js';

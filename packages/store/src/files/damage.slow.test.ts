@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { CallStoreDriver, NewRecord, StoredRecord } from '@millrace/core/journal';
+import type { CallStoreDriver, NewRecord, StoredRecord } from 'millrace/journal';
 import fc from 'fast-check';
 import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 
 /** The error for a broken line that is followed by intact ones, which rules out a torn write. */
 export const damaged = (path: string, line: number): MillraceError =>

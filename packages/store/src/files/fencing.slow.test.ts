@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { CallStoreDriver, Claim } from '@millrace/core/journal';
+import type { CallStoreDriver, Claim } from 'millrace/journal';
 import { lastValueFrom, map, ReplaySubject, firstValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { expireLock } from './expire-lock.test-support.js';

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { journalContract } from '@millrace/core/testing';
+import { journalContract } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import { checkEmptyClaims } from '../empty-claims.test-support.js';

@@ -1,13 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fromPull, isMillraceError, openDemand } from '@millrace/core';
-import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/values';
-import type {
-  CallStoreDriver,
-  RecordRange,
-  RemovedCall,
-  StoredRecord,
-} from '@millrace/core/journal';
+import { fromPull, isMillraceError, openDemand } from 'millrace';
+import { checkOptions, having, type Rule, wholeNumber } from 'millrace/values';
+import type { CallStoreDriver, RecordRange, RemovedCall, StoredRecord } from 'millrace/journal';
 import {
   asyncScheduler,
   bufferCount,

@@ -1,13 +1,6 @@
 import { join } from 'node:path';
-import type { MemoryChange, MessageTree } from '@millrace/core';
-import {
-  appendedTo,
-  checkTree,
-  movedTo,
-  pathTo,
-  siblingsOf,
-  withoutBelow,
-} from '@millrace/core/values';
+import type { MemoryChange, MessageTree } from 'millrace';
+import { appendedTo, checkTree, movedTo, pathTo, siblingsOf, withoutBelow } from 'millrace/values';
 import { pack, unpack, withMessages } from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { SessionStore, SessionState } from '@millrace/core/sessions';
-import { sessionStoreContract } from '@millrace/core/testing';
+import type { SessionStore, SessionState } from 'millrace/sessions';
+import { sessionStoreContract } from 'millrace/testing';
 import { lastValueFrom } from 'rxjs';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';

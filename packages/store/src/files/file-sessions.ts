@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isMillraceError } from '@millrace/core';
+import { isMillraceError } from 'millrace';
 import {
   checkSessionQuery,
   searchTextOf,
@@ -7,7 +7,7 @@ import {
   type SessionStore,
   type SessionSummary,
   titleOf,
-} from '@millrace/core/sessions';
+} from 'millrace/sessions';
 import { sessionKey, storedName } from '../stored-name.js';
 import { sessionAppender } from './append-session.js';
 import { createStaging } from './staging.js';

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord, messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord, messageOf } from 'millrace/values';
 
 /** The code of an error of the file system, such as `ENOENT`. */
 export const errorCode = (error: unknown): string | undefined =>

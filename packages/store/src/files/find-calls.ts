@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CallQuery, StoredCall } from '@millrace/core/journal';
+import type { CallQuery, StoredCall } from 'millrace/journal';
 import type { CallIndex } from './call-index.js';
 import {
   type Calls,

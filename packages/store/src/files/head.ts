@@ -1,4 +1,4 @@
-import { checkFormat } from '@millrace/core/values';
+import { checkFormat } from 'millrace/values';
 import { readLine, writeLine } from './line.js';
 
 /** The version of the format of every file, the only one that is read. */

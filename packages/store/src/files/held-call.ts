@@ -1,4 +1,4 @@
-import type { Claim, NewRecord } from '@millrace/core/journal';
+import type { Claim, NewRecord } from 'millrace/journal';
 import { defer, finalize, from } from 'rxjs';
 import { callInUse } from '../closing.js';
 import type { RecordWriter } from './append-records.js';

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 
 export type LineKind = 'head' | 'record' | 'appended';
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createCallStore, prune$ } from '@millrace/core/journal';
+import { createCallStore, prune$ } from 'millrace/journal';
 import { lastValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMillraceError } from '@millrace/core';
-import type { StoredCall, StoredRecord } from '@millrace/core/journal';
+import { isMillraceError } from 'millrace';
+import type { StoredCall, StoredRecord } from 'millrace/journal';
 import { parseStoredName } from '../stored-name.js';
 import { errorCode } from './file-system.js';
 import { isLocked } from './file-lock.js';

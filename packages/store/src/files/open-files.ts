@@ -1,5 +1,5 @@
-import { checkOptions, defined, isFunction } from '@millrace/core/values';
-import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
+import { checkOptions, defined, isFunction } from 'millrace/values';
+import { type CallStoreOptions, createCallStore, isSeal } from 'millrace/journal';
 import { asyncScheduler } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';

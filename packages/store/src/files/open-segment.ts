@@ -1,6 +1,6 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
 import { writeHead } from './head.js';
 import { countedSegments } from './later-segments.js';

@@ -1,4 +1,4 @@
-import type { StoredRecord } from '@millrace/core/journal';
+import type { StoredRecord } from 'millrace/journal';
 import { readLine, writeLine } from './line.js';
 import { lineEnd } from './segments.js';
 

@@ -1,7 +1,7 @@
 import { wholeMs } from '../whole-ms.js';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import { ifMissing } from './file-system.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';

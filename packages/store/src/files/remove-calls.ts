@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type RemovedCall, sessionIn } from '@millrace/core/journal';
+import { type RemovedCall, sessionIn } from 'millrace/journal';
 import { storedName } from '../stored-name.js';
 import type { CallIndex, RemovedEntry } from './call-index.js';
 import { alreadyExists, ifMissing, isNotFound, readNames } from './file-system.js';

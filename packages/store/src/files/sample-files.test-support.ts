@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent, tool } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { keepSessions, sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { journal } from 'millrace/journal';
+import { keepSessions, sessions } from 'millrace/sessions';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { concatMap, lastValueFrom, map, timer } from 'rxjs';
 import { openFiles } from './open-files.js';
 

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { MillraceError } from '@millrace/core';
-import { messageOf } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { messageOf } from 'millrace/values';
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
 import { countedSegments, endIn, segmentsAfter } from './later-segments.js';
 import { syncDirectories } from './make-directory.js';

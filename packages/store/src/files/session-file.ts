@@ -1,6 +1,6 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { type SessionChange, titleOf } from '@millrace/core/sessions';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { type SessionChange, titleOf } from 'millrace/sessions';
 import { readHead, writeHead } from './head.js';
 import { type LineKind, readLine, writeLine } from './line.js';
 import { lineEnd } from './segments.js';

@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
-import { appendedState, type SessionChange } from '@millrace/core/sessions';
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { appendedState, type SessionChange } from 'millrace/sessions';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
 import { syncDirectories, writeNew } from './make-directory.js';

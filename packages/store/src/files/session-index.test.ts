@@ -2,15 +2,10 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import {
-  type CallStoreDriver,
-  createCallStore,
-  journal,
-  type StoredCall,
-} from '@millrace/core/journal';
-import { keepSessions } from '@millrace/core/sessions';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { type CallStoreDriver, createCallStore, journal, type StoredCall } from 'millrace/journal';
+import { keepSessions } from 'millrace/sessions';
+import { scriptedModel, text } from 'millrace/testing';
 import { concatMap, firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { fileCalls } from './file-calls.js';
 import { fileSessions } from './file-sessions.js';

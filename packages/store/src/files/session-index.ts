@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sessionIn, type StoredCall } from '@millrace/core/journal';
+import { sessionIn, type StoredCall } from 'millrace/journal';
 import { storedName } from '../stored-name.js';
 import type { Staging } from './staging.js';
 import { ifMissing, isNotFound, readNames } from './file-system.js';

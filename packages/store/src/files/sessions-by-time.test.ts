@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, rename, rm, utimes, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { SessionQuery, SessionState, SessionStore } from '@millrace/core/sessions';
+import type { SessionQuery, SessionState, SessionStore } from 'millrace/sessions';
 import { lastValueFrom } from 'rxjs';
 import { partsOf } from './file-work.js';
 import { fileSessions, sessionsIn } from './file-sessions.js';

@@ -1,7 +1,7 @@
 import { stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMillraceError } from '@millrace/core';
-import type { CheckedSessionQuery, SessionSummary } from '@millrace/core/sessions';
+import { isMillraceError } from 'millrace';
+import type { CheckedSessionQuery, SessionSummary } from 'millrace/sessions';
 import { parseStoredName, storedName } from '../stored-name.js';
 import { ifMissing, readNames, storedDirectories } from './file-system.js';
 import type { Part } from './file-work.js';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { isMillraceError } from '@millrace/core';
-import type { CallStoreDriver, Claim } from '@millrace/core/journal';
+import { isMillraceError } from 'millrace';
+import type { CallStoreDriver, Claim } from 'millrace/journal';
 import fc from 'fast-check';
 import {
   asyncScheduler,

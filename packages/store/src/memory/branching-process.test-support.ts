@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
-import type { Memory } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import type { Memory } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { lastValueFrom } from 'rxjs';
 import { startProcess } from '../writing-process.test-support.js';
 import { whole } from './shared-memory.test-support.js';

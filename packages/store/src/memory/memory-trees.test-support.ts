@@ -4,8 +4,10 @@ import {
   type Memory,
   type MemoryChange,
   type MemoryFactory,
-} from '@millrace/core';
-import type { Message, MessageTree, Place } from '@millrace/core';
+  type Message,
+  type MessageTree,
+  type Place,
+} from 'millrace';
 import {
   appendedTo,
   emptyTree,
@@ -14,7 +16,7 @@ import {
   pathTo,
   siblingsOf,
   withoutBelow,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import fc from 'fast-check';
 import { lastValueFrom, type Observable } from 'rxjs';
 

@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
-import type { Memory, MemoryChange, MemoryFactory, Message } from '@millrace/core';
-import type { Check } from '@millrace/core/testing';
-import { isRecord, lineOf } from '@millrace/core/values';
+import type { Memory, MemoryChange, MemoryFactory, Message } from 'millrace';
+import type { Check } from 'millrace/testing';
+import { isRecord, lineOf } from 'millrace/values';
 import { EMPTY, lastValueFrom } from 'rxjs';
 
 const said = (id: string, text = id): Message => ({

@@ -1,4 +1,4 @@
-import type { Memory } from '@millrace/core';
+import type { Memory } from 'millrace';
 
 /** The memory of a session in a store: a tree. */
 export type StoredMemory = Required<Memory>;

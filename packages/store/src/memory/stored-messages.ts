@@ -1,5 +1,5 @@
-import { type Message, type MessageTree, MillraceError, textOf } from '@millrace/core';
-import { isMessage, parsedJson } from '@millrace/core/values';
+import { type Message, type MessageTree, MillraceError, textOf } from 'millrace';
+import { isMessage, parsedJson } from 'millrace/values';
 
 /** A message that contains another one as JSON, so that most of a tree need not be parsed. */
 export const packed = (id: string, json: string): Message => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { CallQuery } from '@millrace/core/journal';
+import type { CallQuery } from 'millrace/journal';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { asyncScheduler, concatMap, lastValueFrom, take, toArray } from 'rxjs';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { noUsage } from '@millrace/core';
-import type { SessionState } from '@millrace/core/sessions';
+import { noUsage } from 'millrace';
+import type { SessionState } from 'millrace/sessions';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { lastValueFrom, toArray } from 'rxjs';

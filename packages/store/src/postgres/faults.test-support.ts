@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAgent, isMillraceError, tool } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, isMillraceError, tool } from 'millrace';
+import { journal } from 'millrace/journal';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import type { TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { closeStore } from '../close-store.test-support.js';

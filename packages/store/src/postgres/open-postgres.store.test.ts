@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type MemoryFactory, type Message, noUsage } from '@millrace/core';
-import type { SessionStore } from '@millrace/core/sessions';
+import { type MemoryFactory, type Message, noUsage } from 'millrace';
+import type { SessionStore } from 'millrace/sessions';
 import {
   journalContract,
   longTermMemoryContract,
   memoryContract,
   sessionStoreContract,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import {

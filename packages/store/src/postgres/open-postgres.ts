@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   checkOptions,
   defined,
@@ -7,8 +7,8 @@ import {
   isObject,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
-import { type CallStoreOptions, isSeal } from '@millrace/core/journal';
+} from 'millrace/values';
+import { type CallStoreOptions, isSeal } from 'millrace/journal';
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { databaseStore } from '../sql/database-store.js';

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type pg from 'pg';
 import type { SchedulerLike } from 'rxjs';
 import { closed } from '../closing.js';

@@ -1,4 +1,4 @@
-import type { MillraceError } from '@millrace/core';
+import type { MillraceError } from 'millrace';
 import {
   defer,
   from,

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type Message, noUsage } from '@millrace/core';
-import { checkSessionQuery, type SessionQuery, type SessionState } from '@millrace/core/sessions';
+import { type Message, noUsage } from 'millrace';
+import { checkSessionQuery, type SessionQuery, type SessionState } from 'millrace/sessions';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { EMPTY, lastValueFrom } from 'rxjs';

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 import type pg from 'pg';
 import { errorCode } from '../files/file-system.js';
 import { sqlFailure } from '../sql/sql-error.js';

@@ -1,11 +1,11 @@
-import type { MillraceError } from '@millrace/core';
+import type { MillraceError } from 'millrace';
 import {
   appendedState,
   searchTextOf,
   type SessionChange,
   type StoredSession,
-} from '@millrace/core/sessions';
-import { isRecord, parsedJson } from '@millrace/core/values';
+} from 'millrace/sessions';
+import { isRecord, parsedJson } from 'millrace/values';
 
 /** A session as databases store it: the last state that was saved as a whole, and what was appended since. */
 export interface LoadedSession {

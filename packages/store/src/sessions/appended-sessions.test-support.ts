@@ -1,13 +1,13 @@
 import { expect } from '@jest/globals';
-import { type Entry, type Message, noUsage } from '@millrace/core';
+import { type Entry, type Message, noUsage } from 'millrace';
 import {
   appendedState,
   searchTextOf,
   type SessionChange,
   type SessionState,
   type SessionStore,
-} from '@millrace/core/sessions';
-import { pathTo } from '@millrace/core/values';
+} from 'millrace/sessions';
+import { pathTo } from 'millrace/values';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 

@@ -1,8 +1,8 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { isRecord } from '@millrace/core/values';
-import type { SessionStore } from '@millrace/core/sessions';
+import { isRecord } from 'millrace/values';
+import type { SessionStore } from 'millrace/sessions';
 import { lastValueFrom } from 'rxjs';
 
 const saves = 40;

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Agent, createAgent, textOf } from '@millrace/core';
-import { keepSessions, sessions } from '@millrace/core/sessions';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { type Agent, createAgent, textOf } from 'millrace';
+import { keepSessions, sessions } from 'millrace/sessions';
+import { scriptedModel, text } from 'millrace/testing';
 import { lastValueFrom } from 'rxjs';
 import { openFiles } from '../index.js';
 

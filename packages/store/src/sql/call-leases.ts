@@ -1,4 +1,4 @@
-import { type NewRecord, sessionIn } from '@millrace/core/journal';
+import { type NewRecord, sessionIn } from 'millrace/journal';
 import {
   catchError,
   defer,

@@ -1,5 +1,5 @@
-import { isRecord } from '@millrace/core/values';
-import type { NewRecord, StoredCall, StoredRecord } from '@millrace/core/journal';
+import { isRecord } from 'millrace/values';
+import type { NewRecord, StoredCall, StoredRecord } from 'millrace/journal';
 import type { Row } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 

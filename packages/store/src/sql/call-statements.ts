@@ -1,4 +1,4 @@
-import type { CallQuery } from '@millrace/core/journal';
+import type { CallQuery } from 'millrace/journal';
 import type { PageEnd } from './call-table.js';
 import { toSqlText } from './text.js';
 

@@ -1,10 +1,4 @@
-import type {
-  CallQuery,
-  NewRecord,
-  RecordRange,
-  StoredCall,
-  StoredRecord,
-} from '@millrace/core/journal';
+import type { CallQuery, NewRecord, RecordRange, StoredCall, StoredRecord } from 'millrace/journal';
 import type { Observable } from 'rxjs';
 
 /**

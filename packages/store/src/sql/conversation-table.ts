@@ -1,4 +1,4 @@
-import type { AppendOptions } from '@millrace/core';
+import type { AppendOptions } from 'millrace';
 
 /** A message as it is stored. */
 export interface MessageText {

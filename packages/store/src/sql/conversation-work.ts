@@ -1,5 +1,5 @@
-import type { AppendOptions, Entry, MessageTree } from '@millrace/core';
-import { chained, unknownPlace, withoutBelow } from '@millrace/core/values';
+import type { AppendOptions, Entry, MessageTree } from 'millrace';
+import { chained, unknownPlace, withoutBelow } from 'millrace/values';
 import { jsonOf, packed, parseMessage } from '../memory/stored-messages.js';
 import { parseStoredName, storedName } from '../stored-name.js';
 import type {

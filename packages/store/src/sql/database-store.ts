@@ -1,4 +1,4 @@
-import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
+import { type CallStoreOptions, createCallStore } from 'millrace/journal';
 import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import { databases } from '../databases.js';

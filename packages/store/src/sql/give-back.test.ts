@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NewRecord } from '@millrace/core/journal';
+import type { NewRecord } from 'millrace/journal';
 import { asyncScheduler, firstValueFrom, NEVER, Subject, tap, VirtualTimeScheduler } from 'rxjs';
 import { callStatements } from './call-statements.js';
 import type { Sql } from './sql.js';

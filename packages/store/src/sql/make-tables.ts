@@ -1,4 +1,4 @@
-import { checkFormat } from '@millrace/core/values';
+import { checkFormat } from 'millrace/values';
 import type { Query, Sql } from './sql.js';
 import { numberIn } from './text.js';
 

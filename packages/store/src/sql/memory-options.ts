@@ -1,5 +1,5 @@
-import type { Embedder } from '@millrace/core';
-import { checkOptions, having, numberFrom, type Rule } from '@millrace/core/values';
+import type { Embedder } from 'millrace';
+import { checkOptions, having, numberFrom, type Rule } from 'millrace/values';
 
 /** Options of the long-term memory of a store. */
 export interface StoredMemoryOptions {

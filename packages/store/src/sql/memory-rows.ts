@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { isRecord, parsedJson, lookUpForm, termsIn } from '@millrace/core/values';
-import type { MemoryEntry } from '@millrace/core/long-term-memory';
+import { isRecord, parsedJson, lookUpForm, termsIn } from 'millrace/values';
+import type { MemoryEntry } from 'millrace/long-term-memory';
 import type { Row } from './sql.js';
 import { numberIn, textIn } from './text.js';
 

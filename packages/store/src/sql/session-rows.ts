@@ -1,4 +1,4 @@
-import type { SessionSummary } from '@millrace/core/sessions';
+import type { SessionSummary } from 'millrace/sessions';
 import type { Row } from './sql.js';
 import { numberIn, textIn } from './text.js';
 

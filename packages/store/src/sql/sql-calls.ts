@@ -1,4 +1,4 @@
-import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
+import type { CallStoreDriver, NewRecord } from 'millrace/journal';
 import type { CallLeaseOptions } from './call-leases.js';
 import { callOf, columnsOf, recordOf } from './call-rows.js';
 import { type CallStatements, callStatements, listStatement } from './call-statements.js';

@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord, messageOf } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord, messageOf } from 'millrace/values';
 import { errorCode } from '../files/file-system.js';
 
 /** Prefixes of transient Postgres error codes. An error without such a code is a connection error, also transient. */

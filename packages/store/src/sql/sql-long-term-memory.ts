@@ -1,4 +1,4 @@
-import type { LongTermMemory } from '@millrace/core/long-term-memory';
+import type { LongTermMemory } from 'millrace/long-term-memory';
 import type { SchedulerLike } from 'rxjs';
 import type { StoredMemoryOptions } from './memory-options.js';
 import { anyOf } from './memory-rows.js';

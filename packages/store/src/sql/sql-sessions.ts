@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { MillraceError } from 'millrace';
+import { parsedJson } from 'millrace/values';
 import {
   type CheckedSessionQuery,
   checkSessionQuery,
@@ -10,7 +10,7 @@ import {
   type SessionStore,
   type StoredSession,
   titleOf,
-} from '@millrace/core/sessions';
+} from 'millrace/sessions';
 import { type LoadedSession, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { sessionKey, storedName } from '../stored-name.js';
 import { abortable$, type LazySql, type Query, type Row } from './sql.js';

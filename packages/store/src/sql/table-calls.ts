@@ -1,4 +1,4 @@
-import { fromPull, openDemand } from '@millrace/core';
+import { fromPull, openDemand } from 'millrace';
 import type {
   CallQuery,
   CallStoreDriver,
@@ -6,7 +6,7 @@ import type {
   RemovedCall,
   StoredCall,
   StoredRecord,
-} from '@millrace/core/journal';
+} from 'millrace/journal';
 import {
   bufferCount,
   catchError,

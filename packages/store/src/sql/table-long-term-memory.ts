@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { Embedder } from '@millrace/core';
-import { checkScope } from '@millrace/core/long-term-memory';
-import { endsOf, termsOfRequest } from '@millrace/core/values';
-import { fuseRankings } from '@millrace/core/retrieval';
-import type {
-  LongTermMemory,
-  MemoryEntry,
-  MemoryQuery,
-  MemoryScope,
-  NewMemory,
-  RecalledMemory,
-} from '@millrace/core/long-term-memory';
-import { messageOf } from '@millrace/core/values';
+import type { Embedder } from 'millrace';
+import {
+  checkScope,
+  type LongTermMemory,
+  type MemoryEntry,
+  type MemoryQuery,
+  type MemoryScope,
+  type NewMemory,
+  type RecalledMemory,
+} from 'millrace/long-term-memory';
+import { endsOf, messageOf, termsOfRequest } from 'millrace/values';
+import { fuseRankings } from 'millrace/retrieval';
 import { defer, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { entryOf, essenceOf, wordsOf } from './memory-rows.js';

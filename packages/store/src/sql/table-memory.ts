@@ -1,5 +1,5 @@
-import type { Message } from '@millrace/core';
-import { checkTree } from '@millrace/core/values';
+import type { Message } from 'millrace';
+import { checkTree } from 'millrace/values';
 import { defer, map, type Observable } from 'rxjs';
 import { parseMessage } from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';

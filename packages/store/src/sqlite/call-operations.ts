@@ -1,4 +1,4 @@
-import type { CallQuery, RecordRange, StoredCall, StoredRecord } from '@millrace/core/journal';
+import type { CallQuery, RecordRange, StoredCall, StoredRecord } from 'millrace/journal';
 import type { CallClaim, CallPage, PageEnd, RecordBatch, RemovedKey } from '../sql/call-table.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';
 import type { Database } from './database.js';

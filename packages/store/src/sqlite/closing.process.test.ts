@@ -11,9 +11,9 @@ jest.setTimeout(120_000);
 // The lease of a call is released when the call has ended, which may be while the store closes. Nothing else keeps the process.
 const script = `
   import { join } from 'node:path';
-  import { createAgent } from '@millrace/core';
-  import { journal } from '@millrace/core/journal';
-  import { scriptedModel, text } from '@millrace/core/testing';
+  import { createAgent } from 'millrace';
+  import { journal } from 'millrace/journal';
+  import { scriptedModel, text } from 'millrace/testing';
   import { openSqlite } from '@millrace/store/sqlite';
   import { lastValueFrom } from 'rxjs';
   const [directory, when] = process.argv.slice(1);

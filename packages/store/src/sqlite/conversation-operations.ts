@@ -1,4 +1,4 @@
-import type { AppendOptions } from '@millrace/core';
+import type { AppendOptions } from 'millrace';
 import type { EntryText, MessageText } from '../sql/conversation-table.js';
 import { conversationWork, type ConversationWork } from '../sql/conversation-work.js';
 import type { Work } from '../sql/work.js';

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Claim } from '@millrace/core/journal';
+import type { Claim } from 'millrace/journal';
 import { firstValueFrom, lastValueFrom, ReplaySubject, retry, toArray } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import { killWhileBranching } from '../memory/branching-process.test-support.js';
@@ -210,7 +210,7 @@ describe('the thread of a store', () => {
     cpSync(join(own, 'dist/bundle'), join(folder, 'dist/bundle'), { recursive: true });
     cpSync(join(own, 'package.json'), join(folder, 'package.json'));
     mkdirSync(join(folder, 'node_modules/@millrace'), { recursive: true });
-    symlinkSync(join(own, '../core'), join(folder, 'node_modules/@millrace/core'));
+    symlinkSync(join(own, '../millrace'), join(folder, 'node_modules/millrace'));
     symlinkSync(join(own, '../../node_modules/rxjs'), join(folder, 'node_modules/rxjs'));
     const script = `
       import { openSqlite } from '${join(folder, 'dist/bundle/sqlite.js')}';

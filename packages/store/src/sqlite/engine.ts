@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type { SchedulerLike } from 'rxjs';
 import { closed } from '../closing.js';
 import { makeDirectory } from '../files/make-directory.js';

@@ -1,4 +1,4 @@
-import type { MillraceError } from '@millrace/core';
+import type { MillraceError } from 'millrace';
 import type { Failure } from './messages.js';
 import { fieldOf } from './field-of.js';
 import { sqliteCode } from './sqlite-driver.js';

@@ -1,4 +1,4 @@
-import type { MillraceError } from '@millrace/core';
+import type { MillraceError } from 'millrace';
 
 /** A request of the store to its thread. */
 export interface Request {

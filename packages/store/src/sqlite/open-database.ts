@@ -1,5 +1,5 @@
 import { closeSync, openSync, statSync } from 'node:fs';
-import { storeApplicationId } from '@millrace/core/values';
+import { storeApplicationId } from 'millrace/values';
 import { databaseOn, type OpenDatabase } from './database.js';
 import { KnownFailure } from './failure.js';
 import { fieldOf } from './field-of.js';

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Claim } from '@millrace/core/journal';
-import { journalContract } from '@millrace/core/testing';
+import type { Claim } from 'millrace/journal';
+import { journalContract } from 'millrace/testing';
 import {
   asyncScheduler,
   concatMap,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/values';
-import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
+import { checkOptions, defined, isFunction, type Rule } from 'millrace/values';
+import { type CallStoreOptions, createCallStore, isSeal } from 'millrace/journal';
 import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import { databases } from '../databases.js';

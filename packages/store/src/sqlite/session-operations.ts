@@ -1,4 +1,4 @@
-import type { CheckedSessionQuery, SessionSummary } from '@millrace/core/sessions';
+import type { CheckedSessionQuery, SessionSummary } from 'millrace/sessions';
 import type { LoadedSession } from '../sessions/appended-session.js';
 import { summaryIn } from '../sql/session-rows.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';

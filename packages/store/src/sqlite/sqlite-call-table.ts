@@ -1,4 +1,4 @@
-import type { StoredCall } from '@millrace/core/journal';
+import type { StoredCall } from 'millrace/journal';
 import {
   catchError,
   distinctUntilChanged,

@@ -1,4 +1,4 @@
-import { defined } from '@millrace/core/values';
+import { defined } from 'millrace/values';
 import type { ConversationTable } from '../sql/conversation-table.js';
 import type { SqliteEngine } from './engine.js';
 

@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { checkFormat, defined } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { checkFormat, defined } from 'millrace/values';
 import { dirname } from 'node:path';
 import { directoryMissing, toStoreError } from '../files/file-system.js';
 import type { Failure } from './messages.js';

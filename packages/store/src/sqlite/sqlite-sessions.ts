@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   checkSessionQuery,
   searchTextOf,
@@ -7,8 +7,8 @@ import {
   type SessionState,
   type SessionStore,
   titleOf,
-} from '@millrace/core/sessions';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace/sessions';
+import { isRecord } from 'millrace/values';
 import { defer, from, map, type SchedulerLike } from 'rxjs';
 import { searchTextIn, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { toSqlText } from '../sql/text.js';

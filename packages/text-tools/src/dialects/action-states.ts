@@ -1,5 +1,5 @@
-import type { ToolDeclaration } from '@millrace/core';
-import { exactJson, isSameJson, isTooDeep } from '@millrace/core/values';
+import type { ToolDeclaration } from 'millrace';
+import { exactJson, isSameJson, isTooDeep } from 'millrace/values';
 import type { ParserState, ActionContext, State } from './parser-state.js';
 import type { JsonStates } from './json-states.js';
 import {

@@ -10,18 +10,10 @@ import {
   output,
   textOf,
   tool,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import {
-  finish,
-  marbles,
-  record,
-  scriptedModel,
-  text,
-  thinking,
-  toolCall,
-} from '@millrace/core/testing';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { finish, marbles, record, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import { describe, expect, it } from '@jest/globals';
 import { catchError, lastValueFrom, map, of } from 'rxjs';
 import { dialects } from './reading.test-support.js';

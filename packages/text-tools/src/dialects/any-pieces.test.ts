@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DialectName } from './corpus/sample.test-support.js';

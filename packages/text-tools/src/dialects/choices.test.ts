@@ -1,6 +1,6 @@
-import { createAgent, inProcessMemory, type MillraceError, textOf, tool } from '@millrace/core';
-import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, inProcessMemory, type MillraceError, textOf, tool } from 'millrace';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text } from 'millrace/testing';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { actionDialect, flatDialect, linesDialect, textTools } from './index.js';

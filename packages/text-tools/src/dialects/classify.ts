@@ -1,5 +1,5 @@
-import type { ModelChunk, ModelReport } from '@millrace/core';
-import { parsedJson, toolInput } from '@millrace/core/values';
+import type { ModelChunk, ModelReport } from 'millrace';
+import { parsedJson, toolInput } from 'millrace/values';
 import type { Dialect, DialectPrompts, PromptNeeds } from './dialects.js';
 import { actionInText, type Fault, type ParseResult } from './parse-result.js';
 import type { ToolTable } from './read-entry.js';

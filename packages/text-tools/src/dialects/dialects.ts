@@ -1,4 +1,4 @@
-import type { JsonSchema, ModelRequest, ToolDeclaration, ToolResultBlock } from '@millrace/core';
+import type { JsonSchema, ModelRequest, ToolDeclaration, ToolResultBlock } from 'millrace';
 import {
   checkOptions,
   defined,
@@ -8,7 +8,7 @@ import {
   isRecord,
   parsedJson,
   type Rule,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import type { Label } from './scanner.js';
 
 const actionForms = `Thought: what you know, and what to do next

@@ -9,8 +9,8 @@ import {
   toolCallsOf,
   type ToolMessage,
   type UserMessage,
-} from '@millrace/core';
-import { isTooDeep, toExactJson, untrustedText } from '@millrace/core/values';
+} from 'millrace';
+import { isTooDeep, toExactJson, untrustedText } from 'millrace/values';
 import type { Dialect, DialectWriter } from './dialects.js';
 import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './scanner.js';
 

@@ -1,4 +1,4 @@
-import { parsedJson } from '@millrace/core/values';
+import { parsedJson } from 'millrace/values';
 
 interface TextListener {
   /** Called at a string that is a value; gets it decoded, in pieces. Invalid escapes and LaTeX commands are literal. */

@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from './corpus/sample.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';

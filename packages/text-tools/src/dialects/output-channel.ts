@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import type { ParseResult } from './parse-result.js';
 import { createRepetition } from './repetition.js';
 

@@ -1,4 +1,4 @@
-import type { Repair } from '@millrace/core/values';
+import type { Repair } from 'millrace/values';
 
 interface ParsedToolCall {
   readonly name: string;

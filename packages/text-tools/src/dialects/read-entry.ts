@@ -1,4 +1,4 @@
-import type { JsonSchema, ToolDeclaration } from '@millrace/core';
+import type { JsonSchema, ToolDeclaration } from 'millrace';
 import {
   exactJson,
   isRecord,
@@ -6,7 +6,7 @@ import {
   type JsonReading,
   readJson,
   toExactJson,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { scanned } from './json-scan.js';
 import { isReadable, readable, textOf } from './readable-answer.js';
 import { isEmptyValue, parameterOf, readInput } from './read-input.js';

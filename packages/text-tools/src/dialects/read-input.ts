@@ -1,5 +1,5 @@
-import type { ToolDeclaration } from '@millrace/core';
-import { isRecord, parsedJson, readJson, type Repair } from '@millrace/core/values';
+import type { ToolDeclaration } from 'millrace';
+import { isRecord, parsedJson, readJson, type Repair } from 'millrace/values';
 
 export const isEmptyValue = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;

@@ -1,4 +1,4 @@
-import { isRecord, toExactJson } from '@millrace/core/values';
+import { isRecord, toExactJson } from 'millrace/values';
 
 /** The text within an answer that is an object with one text, or a list of texts; otherwise, its JSON. */
 export const readable = (answer: unknown, depth = 0): string => {

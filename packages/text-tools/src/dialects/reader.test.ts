@@ -6,8 +6,8 @@ import {
   type ModelRequest,
   textOf,
   tool,
-} from '@millrace/core';
-import { finish, lentContext, text, thinking, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { finish, lentContext, text, thinking, toolCall } from 'millrace/testing';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, of, toArray } from 'rxjs';

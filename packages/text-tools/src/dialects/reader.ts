@@ -1,4 +1,4 @@
-import type { JsonSchema, ModelChunk, ToolDeclaration } from '@millrace/core';
+import type { JsonSchema, ModelChunk, ToolDeclaration } from 'millrace';
 import { createActionStates } from './action-states.js';
 import type { ParserState, Found, ActionContext, State } from './parser-state.js';
 import type { Dialect } from './dialects.js';

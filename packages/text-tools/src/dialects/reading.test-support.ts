@@ -4,7 +4,7 @@ import {
   type ModelReport,
   type ModelRequest,
   openDemand,
-} from '@millrace/core';
+} from 'millrace';
 import { asyncScheduler, from, lastValueFrom, toArray } from 'rxjs';
 import { corpusTools, type DialectName } from './corpus/sample.test-support.js';
 import {

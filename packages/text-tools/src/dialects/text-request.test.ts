@@ -1,5 +1,5 @@
-import { type Message, type ModelRequest, textOf } from '@millrace/core';
-import { lentContext, modelContract, scriptedModel, text } from '@millrace/core/testing';
+import { type Message, type ModelRequest, textOf } from 'millrace';
+import { lentContext, modelContract, scriptedModel, text } from 'millrace/testing';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { corpusTools } from './corpus/sample.test-support.js';

@@ -9,9 +9,9 @@ import {
   timeouts,
   toolCallsOf,
   type Usage,
-} from '@millrace/core';
-import { countRequest, estimateTokens, plainCounter } from '@millrace/core/fitting';
-import { isRecord } from '@millrace/core/values';
+} from 'millrace';
+import { countRequest, estimateTokens, plainCounter } from 'millrace/fitting';
+import { isRecord } from 'millrace/values';
 import { defer, Observable, Subject, takeUntil } from 'rxjs';
 import type { Dialect, PromptNeeds } from './dialects.js';
 import { classify } from './classify.js';

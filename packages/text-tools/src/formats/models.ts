@@ -1,5 +1,5 @@
-import { type Model, type ModelRequest, timeouts } from '@millrace/core';
-import { checkOptions, having, isFlag, isObject, type Rule } from '@millrace/core/values';
+import { type Model, type ModelRequest, timeouts } from 'millrace';
+import { checkOptions, having, isFlag, isObject, type Rule } from 'millrace/values';
 import { type Dialect, textTools } from '../dialects/index.js';
 import { around } from '../around.js';
 import type { ThinkingTag } from './formats.js';

@@ -1,5 +1,5 @@
-import type { ToolDeclaration } from '@millrace/core';
-import { exactJson, isRecord, parsedJson } from '@millrace/core/values';
+import type { ToolDeclaration } from 'millrace';
+import { exactJson, isRecord, parsedJson } from 'millrace/values';
 import { readPython } from './python.js';
 
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;

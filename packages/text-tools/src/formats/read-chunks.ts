@@ -1,5 +1,5 @@
-import type { ModelChunk, ModelContext, ModelRequest, ToolDeclaration } from '@millrace/core';
-import { toolInput } from '@millrace/core/values';
+import type { ModelChunk, ModelContext, ModelRequest, ToolDeclaration } from 'millrace';
+import { toolInput } from 'millrace/values';
 import {
   concatMap,
   defer,

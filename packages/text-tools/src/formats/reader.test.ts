@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Model, type ModelChunk, textOf, tool } from '@millrace/core';
+import { createAgent, type Model, type ModelChunk, textOf, tool } from 'millrace';
 import {
   finish,
   lentContext,
@@ -9,7 +9,7 @@ import {
   text,
   thinking,
   toolCall,
-} from '@millrace/core/testing';
+} from 'millrace/testing';
 import fc from 'fast-check';
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { z } from 'zod';

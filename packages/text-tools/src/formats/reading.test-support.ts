@@ -1,5 +1,5 @@
-import type { Model, ModelChunk, ModelReport } from '@millrace/core';
-import { lentContext } from '@millrace/core/testing';
+import type { Model, ModelChunk, ModelReport } from 'millrace';
+import { lentContext } from 'millrace/testing';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { type Expected, tools } from './samples.test-support.js';
 

@@ -1,4 +1,4 @@
-import type { ModelChunk } from '@millrace/core';
+import type { ModelChunk } from 'millrace';
 import { type Cursor, createCursor, leadsOf, maxHead } from './cursor.js';
 import type { Format, ThinkingTag } from './formats.js';
 import type { ToolTable, WrittenCall } from './read-calls.js';

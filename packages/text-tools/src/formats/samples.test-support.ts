@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@millrace/core';
+import type { ToolDeclaration } from 'millrace';
 
 /** What a reply comes to: thoughts, text and calls, or a refusal or a correction with this reason. */
 export interface Expected {

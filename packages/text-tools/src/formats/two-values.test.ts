@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { finish, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { finish, scriptedModel, text } from 'millrace/testing';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { parseToolCalls } from './index.js';
 

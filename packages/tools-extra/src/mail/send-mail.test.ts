@@ -1,14 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import {
-  lentToolContext,
-  scriptedModel,
-  text,
-  toolCall,
-  toolContract,
-} from '@millrace/core/testing';
+import { createAgent } from 'millrace';
+import { lentToolContext, scriptedModel, text, toolCall, toolContract } from 'millrace/testing';
 import { VirtualTimeScheduler } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
 import { type Mail, sendMail, type SendMailOptions } from './send-mail.js';

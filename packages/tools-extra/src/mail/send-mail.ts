@@ -7,9 +7,9 @@ import {
   type Tool,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isRecord, type Rule } from '@millrace/core/values';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions, isDelay, isRecord, type Rule } from 'millrace/values';
 import { Observable, throwError, timeout } from 'rxjs';
 
 /** An e-mail as the model has written it. */

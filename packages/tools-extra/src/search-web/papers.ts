@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { MillraceError, tool, type Tool } from '@millrace/core';
-import { checkOptions, isText, type Rule } from '@millrace/core/values';
+import { MillraceError, tool, type Tool } from 'millrace';
+import { checkOptions, isText, type Rule } from 'millrace/values';
 import { from, map, Observable, of, type SchedulerLike, switchMap } from 'rxjs';
 import { listAt, textAt } from '../services/json.js';
 import {

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, expect, it } from '@jest/globals';
-import type { Tool } from '@millrace/core';
-import { toolContract } from '@millrace/core/testing';
+import type { Tool } from 'millrace';
+import { toolContract } from 'millrace/testing';
 import { runTool } from '../run-tool.test-support.js';
 import { openVendor } from '../services/vendor.test-support.js';
 import { arxiv, pubmed } from './papers.js';
@@ -15,7 +15,7 @@ const errorOf = (tool: Tool): Promise<unknown> => run(tool).catch((thrown: unkno
 const search = (provider: WebSearchOptions['provider'], more: Partial<WebSearchOptions> = {}) =>
   webSearch({
     provider,
-    baseUrl: vendor.url,
+    baseURL: vendor.url,
     ...(provider !== 'duckduckgo' && { apiKey }),
     ...(provider === 'google' && { engineId: 'engine' }),
     ...more,
@@ -266,7 +266,7 @@ describe('wikipedia', () => {
       ],
     },
   };
-  const create = () => wikipedia({ baseUrl: vendor.url, contact: 'ada@mill.test' });
+  const create = () => wikipedia({ baseURL: vendor.url, contact: 'ada@mill.test' });
 
   it('searches and returns the introductions, best first', async () => {
     vendor.answers = { '/w/api.php': answer };
@@ -315,7 +315,7 @@ describe('arxiv', () => {
 </summary>${['A. One', 'B. Two', 'C. Three', 'D. Four'].map((name) => `<author><name>${name}</name></author>`).join('')}
 <link href="http://arxiv.org/abs/hep-ex/0307015v1" rel="alternate" type="text/html"/>
 <arxiv:primary_category term="hep-ex" scheme="http://arxiv.org/schemas/atom"/></entry>`;
-  const create = () => arxiv({ baseUrl: vendor.url });
+  const create = () => arxiv({ baseURL: vendor.url });
 
   it('searches all fields, and returns papers', async () => {
     vendor.answers = { '/api/query': feed(entry) };
@@ -392,7 +392,7 @@ describe('pubmed', () => {
 <Abstract><AbstractText Label="METHODS">We used H<sub>2</sub>O.</AbstractText><AbstractText Label="RESULTS">Fine.</AbstractText></Abstract>
 <AuthorList><Author><LastName>Gao</LastName><Initials>D</Initials></Author><Author><CollectiveName>The Group</CollectiveName></Author></AuthorList></Article></MedlineCitation>
 <PubmedData><ArticleIdList><ArticleId IdType="pubmed">11748933</ArticleId><ArticleId IdType="doi">10.1006/cryo.2001.2325</ArticleId></ArticleIdList></PubmedData></PubmedArticle></PubmedArticleSet>`;
-  const create = () => pubmed({ baseUrl: vendor.url, apiKey, contact: 'ada@mill.test' });
+  const create = () => pubmed({ baseURL: vendor.url, apiKey, contact: 'ada@mill.test' });
 
   it('searches, fetches and returns papers', async () => {
     vendor.answers = { '/esearch.fcgi': found, '/efetch.fcgi': papers };

@@ -1,5 +1,5 @@
-import { type MillraceError, toolOutput, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type MillraceError, toolOutput, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { oneLine, reasonOf, type Service, serviceError, withoutTags } from '../services/service.js';
 
 /** A page or paper that a search has found. */

@@ -1,6 +1,6 @@
 import { env } from 'node:process';
-import { MillraceError, tool, type Tool } from '@millrace/core';
-import { checkOptions, isText, oneOf, type Rule } from '@millrace/core/values';
+import { MillraceError, tool, type Tool } from 'millrace';
+import { checkOptions, isText, oneOf, type Rule } from 'millrace/values';
 import { map } from 'rxjs';
 import { listAt, textAt, valueAt } from '../services/json.js';
 import {

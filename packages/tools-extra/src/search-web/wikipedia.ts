@@ -1,5 +1,5 @@
-import { tool, type Tool } from '@millrace/core';
-import { checkOptions, isText } from '@millrace/core/values';
+import { tool, type Tool } from 'millrace';
+import { checkOptions, isText } from 'millrace/values';
 import { map } from 'rxjs';
 import { listAt, numberAt, textAt } from '../services/json.js';
 import {

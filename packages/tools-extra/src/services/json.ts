@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/values';
+import { isRecord } from 'millrace/values';
 
 /** The value at a path of keys, or `undefined`. */
 export const valueAt = (json: unknown, ...path: readonly string[]): unknown =>

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { lentToolContext } from '@millrace/core/testing';
+import { lentToolContext } from 'millrace/testing';
 import { asyncScheduler, firstValueFrom, VirtualTimeScheduler } from 'rxjs';
 import { openVendor } from './vendor.test-support.js';
 import {
@@ -18,7 +18,7 @@ import { stockQuote } from './stock-quote.js';
 const key = 'TOP/SECRET+key';
 const vendor = await openVendor();
 const serviceWith = (options: ServiceOptions = {}) =>
-  createService('Mill', 'https://mill.invalid', { baseUrl: vendor.url, ...options }, key);
+  createService('Mill', 'https://mill.invalid', { baseURL: vendor.url, ...options }, key);
 const ask = (request: Partial<ServiceRequest> = {}, options: ServiceOptions = {}) =>
   firstValueFrom(
     json$(serviceWith(options), { path: '/wheel', query: { key }, ...request }, asyncScheduler),
@@ -38,7 +38,7 @@ describe('the client of services', () => {
     expect(await ask({ body: { a: 1 }, headers: { 'x-key': 'k' }, query: {} })).toEqual({
       turns: 1,
     });
-    expect(await ask({}, { baseUrl: `${vendor.url}/base//` })).toBe(null);
+    expect(await ask({}, { baseURL: `${vendor.url}/base//` })).toBe(null);
     expect(vendor.asked).toMatchObject([
       { method: 'GET', query: { a: 'ä&b', b: '1' }, headers: { 'user-agent': 'Millrace' } },
       {
@@ -130,7 +130,7 @@ describe('the client of services', () => {
   });
 
   it('reports a server that cannot be reached', async () => {
-    const failed = ask({}, { baseUrl: 'http://127.0.0.1:1' });
+    const failed = ask({}, { baseURL: 'http://127.0.0.1:1' });
     await expect(failed).rejects.toMatchObject({ code: 'connection', retryable: true });
   });
 
@@ -138,7 +138,7 @@ describe('the client of services', () => {
     const silent = await openVendor();
     silent.answers = { '/query': (response) => void response.write('{') };
     const started = (scheduler: VirtualTimeScheduler) =>
-      stockQuote({ baseUrl: silent.url, apiKey: key })
+      stockQuote({ baseURL: silent.url, apiKey: key })
         .run$({ symbol: 'IBM' }, lentToolContext({ scheduler }))
         .subscribe({ error: (error: unknown) => errors.push(error) });
     const errors: unknown[] = [];
@@ -175,9 +175,9 @@ describe('the client of services', () => {
 
   it.each(['ftp://x', 'x', 'http://user:pass@x/', 'https://x/?a=1', 'https://x/#a'])(
     'refuses the base URL %s',
-    (baseUrl) => {
-      expect(() => stockQuote({ apiKey: key, baseUrl })).toThrow(
-        /^(?!.*pass@).*'baseUrl' must be a URL/u,
+    (baseURL) => {
+      expect(() => stockQuote({ apiKey: key, baseURL })).toThrow(
+        /^(?!.*pass@).*'baseURL' must be a URL/u,
       );
     },
   );

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { env } from 'node:process';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import {
   isDelay,
   isText,
@@ -9,7 +9,7 @@ import {
   type Rule,
   untrustedText,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   catchError,
   defer,
@@ -26,7 +26,7 @@ import { textAt } from './json.js';
 /** Options of every tool that asks a service. */
 export interface ServiceOptions {
   /** The origin and path of the service, such as that of a proxy. Default: that of the vendor. */
-  readonly baseUrl?: string | undefined;
+  readonly baseURL?: string | undefined;
   /** The maximum duration of each request, in milliseconds. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
   /** The maximum number of characters of a result for the model. Default: 8,000. */
@@ -34,14 +34,14 @@ export interface ServiceOptions {
 }
 
 export const serviceRules = {
-  baseUrl: [
+  baseURL: [
     (value: unknown) => {
       if (typeof value !== 'string') return false;
       if (isWebAddress(value)) return true;
       // The message of other options quotes the value, and this one may contain a password.
       throw new MillraceError(
         'config',
-        "'baseUrl' must be a URL with http:// or https://, without a password and a query.",
+        "'baseURL' must be a URL with http:// or https://, without a password and a query.",
       );
     },
     'a string',
@@ -62,7 +62,7 @@ const isWebAddress = (value: string): boolean => {
 export interface Service {
   /** For error messages. */
   readonly name: string;
-  readonly baseUrl: string;
+  readonly baseURL: string;
   /** Removed from every error. */
   readonly secrets: readonly string[];
   readonly timeoutMs: number;
@@ -77,17 +77,17 @@ export interface ServiceRequest {
   /** Sent as JSON, with the method POST. Default: the method is GET. */
   readonly body?: unknown;
   /** The base URL of this request, if the vendor has several hosts. Default: that of the service. */
-  readonly baseUrl?: string;
+  readonly baseURL?: string;
 }
 
 export const createService = (
   name: string,
   vendorUrl: string,
-  { baseUrl = vendorUrl, timeoutMs = 15_000 }: ServiceOptions,
+  { baseURL = vendorUrl, timeoutMs = 15_000 }: ServiceOptions,
   key?: string,
 ): Service => ({
   name,
-  baseUrl: baseUrl.replace(/\/+$/u, ''),
+  baseURL: baseURL.replace(/\/+$/u, ''),
   timeoutMs,
   secrets: key === undefined || key === '' ? [] : [key],
 });
@@ -183,9 +183,9 @@ const ask = async (
 
 const urlOf = (
   service: Service,
-  { baseUrl = service.baseUrl, path, query = {} }: ServiceRequest,
+  { baseURL = service.baseURL, path, query = {} }: ServiceRequest,
 ) => {
-  const url = new URL(baseUrl + path);
+  const url = new URL(baseURL + path);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }

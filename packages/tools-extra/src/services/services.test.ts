@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { toolContract } from '@millrace/core/testing';
+import { toolContract } from 'millrace/testing';
 import { runTool } from '../run-tool.test-support.js';
 import { stockQuote } from './stock-quote.js';
 import { translate } from './translate.js';
@@ -8,7 +8,7 @@ import { weather } from './weather.js';
 
 const apiKey = 'TOP-SECRET';
 const vendor = await openVendor();
-const options = { baseUrl: vendor.url, apiKey };
+const options = { baseURL: vendor.url, apiKey };
 const errorOf = (ran: Promise<unknown>): Promise<unknown> => ran.catch((thrown: unknown) => thrown);
 
 // https://www.alphavantage.co/documentation/ (GLOBAL_QUOTE), stored copy read on 2026-11-26.
@@ -213,7 +213,7 @@ describe('weather', () => {
     invalid: [{}, { place: 'x' }, { place: 'Oslo', days: 0 }, { place: 'Oslo', days: 8 }],
   };
   for (const { name, run } of toolContract(
-    () => weather({ provider: 'open-meteo', baseUrl: vendor.url }),
+    () => weather({ provider: 'open-meteo', baseURL: vendor.url }),
     samples,
   )) {
     it(name, () => {
@@ -224,7 +224,7 @@ describe('weather', () => {
 
   it('asks Open-Meteo for the place, then for its weather', async () => {
     vendor.answers = openMeteo;
-    const tool = weather({ provider: 'open-meteo', baseUrl: vendor.url });
+    const tool = weather({ provider: 'open-meteo', baseURL: vendor.url });
     const { text, output } = await runTool(tool, { place: 'Oslo', days: 2 });
     expect(vendor.asked).toMatchObject([
       { path: '/v1/search', query: { name: 'Oslo', count: '1' } },
@@ -319,7 +319,7 @@ Now (2026-11-26T16:50+08:00): Cloudy, 24 °C, feels like 26 °C, humidity 72%, w
 
   it('needs a host and a key for QWeather', () => {
     expect(() => weather({ provider: 'qweather', apiKey })).toThrow('QWEATHER_API_HOST');
-    expect(() => weather({ provider: 'qweather', baseUrl: vendor.url })).toThrow(
+    expect(() => weather({ provider: 'qweather', baseURL: vendor.url })).toThrow(
       'QWEATHER_API_KEY',
     );
     expect(() => weather({ provider: 'other' } as never)).toThrow("'provider' must be");

@@ -1,6 +1,6 @@
-import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions } from '@millrace/core/values';
+import { tool, type Tool, toolOutput, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions } from 'millrace/values';
 import { map } from 'rxjs';
 import { textAt, valueAt } from './json.js';
 import {

@@ -1,6 +1,6 @@
-import { tool, type Tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, untrustedText } from '@millrace/core/values';
+import { tool, type Tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions, untrustedText } from 'millrace/values';
 import { map } from 'rxjs';
 import { listAt, textAt } from './json.js';
 import {

@@ -1,7 +1,7 @@
 import { env } from 'node:process';
-import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, oneOf } from '@millrace/core/values';
+import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions, oneOf } from 'millrace/values';
 import { forkJoin, map, type Observable, type SchedulerLike, switchMap } from 'rxjs';
 import { listAt, numberAt, textAt, valueAt } from './json.js';
 import {
@@ -29,7 +29,7 @@ export interface WeatherOptions extends ServiceOptions {
    * The origin of the service. For QWeather, the API host of your account, which is required; default: the environment
    * variable `QWEATHER_API_HOST`. For Open-Meteo, it replaces the hosts of the forecast and of the search for places.
    */
-  readonly baseUrl?: string | undefined;
+  readonly baseURL?: string | undefined;
 }
 
 /**
@@ -142,13 +142,13 @@ const openMeteo = (options: WeatherOptions): ReportOf => {
   const prefix = key === undefined ? '' : 'customer-';
   const service = createService('Open-Meteo', `https://${prefix}api.open-meteo.com`, options, key);
   const placesUrl =
-    options.baseUrl === undefined
+    options.baseURL === undefined
       ? `https://${prefix}geocoding-api.open-meteo.com`
-      : service.baseUrl;
+      : service.baseURL;
   return (place, days, scheduler) =>
     json$(
       service,
-      { baseUrl: placesUrl, path: '/v1/search', query: { name: place, count: 1, apikey: key } },
+      { baseURL: placesUrl, path: '/v1/search', query: { name: place, count: 1, apikey: key } },
       scheduler,
     ).pipe(
       switchMap((places) => {
@@ -225,10 +225,10 @@ const codes: Readonly<Partial<Record<number, string>>> = {
 const qweather = (options: WeatherOptions): ReportOf => {
   const key = requiredKey('weather()', options.apiKey, 'QWEATHER_API_KEY');
   const host = env['QWEATHER_API_HOST'];
-  if (options.baseUrl === undefined && (host === undefined || host === '')) {
+  if (options.baseURL === undefined && (host === undefined || host === '')) {
     throw new MillraceError(
       'config',
-      "weather() needs the API host of your account at QWeather: pass 'baseUrl', or set the environment variable QWEATHER_API_HOST.",
+      "weather() needs the API host of your account at QWeather: pass 'baseURL', or set the environment variable QWEATHER_API_HOST.",
     );
   }
   const service = createService('QWeather', `https://${host ?? ''}`, options, key);

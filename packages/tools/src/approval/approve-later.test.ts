@@ -12,18 +12,18 @@ import {
   toolGroup,
   toolOutput,
   toolResults,
-} from '@millrace/core';
+} from 'millrace';
 import {
   type CallStoreDriver,
   createCallStore,
   inProcessCalls,
   journal,
   suspendBelow,
-} from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool } from '@millrace/core/teams';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { agentTool } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { concatMap, defer, lastValueFrom, map, of, Subject } from 'rxjs';
 import { approveLater } from './index.js';
 

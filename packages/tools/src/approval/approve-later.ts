@@ -16,16 +16,10 @@ import {
   toolCallsOf,
   type ToolCallBlock,
   toolOutput,
-} from '@millrace/core';
-import { assertSuspendsBelow } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import {
-  canonicalJson,
-  checkOptions,
-  isFunction,
-  isRecord,
-  parsedJson,
-} from '@millrace/core/values';
+} from 'millrace';
+import { assertSuspendsBelow } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { canonicalJson, checkOptions, isFunction, isRecord, parsedJson } from 'millrace/values';
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
 
 export interface ApproveLaterOptions<Given = unknown> {

@@ -11,18 +11,18 @@ import {
   type Tool,
   tool,
   toolResults,
-} from '@millrace/core';
+} from 'millrace';
 import {
   type CallStoreDriver,
   createCallStore,
   inProcessCalls,
   journal,
   suspendBelow,
-} from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { sessions } from '@millrace/core/sessions';
-import { agentTool, asAgent, handoff } from '@millrace/core/teams';
-import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+} from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { sessions } from 'millrace/sessions';
+import { agentTool, asAgent, handoff } from 'millrace/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { concatMap, defer, map, type Observable, Subject } from 'rxjs';
 import { approveLater } from './index.js';
 

@@ -1,5 +1,5 @@
-import { tool, type Tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { tool, type Tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { type Engine, loadEngine } from './engine.js';
 import { evaluate } from './evaluate.js';
 import { formatQuantity } from './format-quantity.js';

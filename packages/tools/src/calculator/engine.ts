@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import type { BigNumber, MathJsInstance, Unit, UnitDefinition } from 'mathjs';
 import type Bundle from 'mathjs/lib/browser/math.js';
 

@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/values';
+import { nearMatches } from 'millrace/values';
 import type { Engine, Quantity } from './engine.js';
 import { functionNames, resolveFunction } from './operations.js';
 

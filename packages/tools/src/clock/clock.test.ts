@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '@millrace/core';
+import { textOf } from 'millrace';
 import fc from 'fast-check';
 import { TestScheduler } from 'rxjs/testing';
-import { lentToolContext } from '@millrace/core/testing';
+import { lentToolContext } from 'millrace/testing';
 import { runTool } from '../run-tool.test-support.js';
 import { clock } from './clock.js';
 

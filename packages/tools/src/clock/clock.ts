@@ -1,5 +1,5 @@
-import { MillraceError, tool, type Tool, toolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { MillraceError, tool, type Tool, toolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { describeTime } from './describe-time.js';
 import { createFindTimeZone } from './find-time-zone.js';
 import { ianaZone, offsetZone } from './time-zone.js';

@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/values';
+import { nearMatches } from 'millrace/values';
 import { normalizePlaceName, principalZones, readCountries } from './countries.js';
 import { canonicalZone, ianaZone, offsetZone, type TimeZone } from './time-zone.js';
 import { ambiguousNames, timeZoneAliases } from './time-zone-aliases.js';

@@ -12,11 +12,11 @@ import {
   textOf,
   tool,
   toolOutput,
-} from '@millrace/core';
-import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
-import { jsonSchema } from '@millrace/core/schema';
-import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { budget } from '@millrace/core/traffic';
+} from 'millrace';
+import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { jsonSchema } from 'millrace/schema';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { budget } from 'millrace/traffic';
 import {
   delay,
   filter,

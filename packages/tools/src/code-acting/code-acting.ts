@@ -12,10 +12,10 @@ import {
   type ToolMessage,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { type Call, hideTools } from '@millrace/core/call';
-import { phase, type PhaseFactory } from '@millrace/core/phases';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { type Call, hideTools } from 'millrace/call';
+import { phase, type PhaseFactory } from 'millrace/phases';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   type Complete,
@@ -25,7 +25,7 @@ import {
   isRecord,
   type Rule,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import {
   connect,
   defer,

@@ -1,5 +1,5 @@
-import { type Model, type ModelChunk, textOf, type ToolMessage } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { type Model, type ModelChunk, textOf, type ToolMessage } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
 import { defer, filter, from, merge, mergeMap, type Observable, scan, take, tap } from 'rxjs';
 import { notInstalled, type Outcome, tooSlow$ } from '../javascript/sandbox.js';
 import type { SandboxCall, SandboxMessage, SandboxResults } from '../javascript/sandbox.worker.js';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { signaturesOf } from './signatures.js';
 
 const signatureOf = (schema: object, name = 'act'): string =>

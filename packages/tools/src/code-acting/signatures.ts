@@ -1,5 +1,5 @@
-import type { JsonSchema, Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import type { JsonSchema, Tool } from 'millrace';
+import { isRecord } from 'millrace/values';
 
 /** In characters. */
 const maxNote = 100;

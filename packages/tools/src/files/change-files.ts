@@ -10,9 +10,9 @@ import {
   toolOutput,
   type ToolOutput,
   type Verdict,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { defined, messageOf } from '@millrace/core/values';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { defined, messageOf } from 'millrace/values';
 import { defer, from, mergeMap, type Observable, type ObservableInput, of } from 'rxjs';
 import { anchored } from './anchored.js';
 import {

@@ -1,6 +1,6 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { storeMarker } from '@millrace/core/values';
+import { storeMarker } from 'millrace/values';
 import { anchored } from './anchored.js';
 import { isBesideDatabase, isDatabase, isUnlisted, storeRefusal } from './store-database.js';
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { nearMatches } from '@millrace/core/values';
+import { nearMatches } from 'millrace/values';
 import { confinePath, type Confinement, namesIn } from './confined-path.js';
 
 /** Replaces an error of the file system by one that a model can act on; returns any other error unchanged. */

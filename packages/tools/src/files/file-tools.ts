@@ -1,5 +1,5 @@
-import type { Tool } from '@millrace/core';
-import { checkOptions, isFunction, isText, type Rule, wholeNumber } from '@millrace/core/values';
+import type { Tool } from 'millrace';
+import { checkOptions, isFunction, isText, type Rule, wholeNumber } from 'millrace/values';
 import { editFile, type FileApprover, writeFile } from './change-files.js';
 import { listFiles, searchFiles } from './find-files.js';
 import { looksSecret } from './looks-secret.js';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import fc from 'fast-check';
 import { runTool } from '../run-tool.test-support.js';
 import { readFile } from './read-file.js';

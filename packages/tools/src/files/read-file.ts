@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { type Confinement, confinePath, listingOf, namesIn } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { looksSecret } from './looks-secret.js';

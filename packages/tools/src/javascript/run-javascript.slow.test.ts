@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { ToolEmission } from '@millrace/core';
-import { lentToolContext, toolContract } from '@millrace/core/testing';
+import type { ToolEmission } from 'millrace';
+import { lentToolContext, toolContract } from 'millrace/testing';
 import { lastValueFrom, Subject, take, toArray, VirtualTimeScheduler } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
 import { runJavaScript, type RunJavaScriptOptions } from './run-javascript.js';

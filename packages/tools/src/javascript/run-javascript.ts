@@ -1,6 +1,6 @@
-import { tool, type Tool, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, type Rule, wholeNumber } from '@millrace/core/values';
+import { tool, type Tool, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions, isDelay, type Rule, wholeNumber } from 'millrace/values';
 import { defer, map, merge, type Observable, type SchedulerLike, takeWhile } from 'rxjs';
 import { memoryRule, notInstalled, outputOf, sandbox$, tooSlow$ } from './sandbox.js';
 import type { SandboxTask } from './sandbox.worker.js';

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { MillraceError, toolOutput, type ToolOutput } from '@millrace/core';
-import { isRecord, type Rule } from '@millrace/core/values';
+import { MillraceError, toolOutput, type ToolOutput } from 'millrace';
+import { isRecord, type Rule } from 'millrace/values';
 import { EMPTY, map, Observable, type SchedulerLike, timer } from 'rxjs';
 import type { SandboxMessage, SandboxResults, SandboxTask } from './sandbox.worker.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { isMillraceError, tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { isMillraceError, tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import fc from 'fast-check';
 import { verdictOn } from '../run-tool.test-support.js';
 import { linearPatterns } from './index.js';

@@ -1,5 +1,5 @@
-import { MillraceError } from '@millrace/core';
-import type { PatternEngine } from '@millrace/core/schema';
+import { MillraceError } from 'millrace';
+import type { PatternEngine } from 'millrace/schema';
 import { RE2JS } from 're2js';
 import { translate } from './translate.js';
 

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import type { Tool } from '@millrace/core';
+import type { Tool } from 'millrace';
 import { runTool } from '../run-tool.test-support.js';
 
 it('X13: @millrace/tools does not load the engine, @millrace/tools/patterns does', async () => {

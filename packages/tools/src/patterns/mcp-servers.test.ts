@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type JsonSchema, tool, type Tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { type JsonSchema, tool, type Tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { verdictOn } from '../run-tool.test-support.js';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Embedder } from '@millrace/core';
+import type { Embedder } from 'millrace';
 import {
   citationsIn,
   numbered,
   type RetrievalQuery,
   type RetrievedPassage,
-} from '@millrace/core/retrieval';
-import { marbles } from '@millrace/core/testing';
+} from 'millrace/retrieval';
+import { marbles } from 'millrace/testing';
 import fc from 'fast-check';
 import { defer, EMPTY, lastValueFrom, map, type Observable, of, Subject, throwError } from 'rxjs';
 import { isQuick } from '../is-quick.test-support.js';

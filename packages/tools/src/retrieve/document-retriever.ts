@@ -1,11 +1,11 @@
-import type { Embedder } from '@millrace/core';
+import type { Embedder } from 'millrace';
 import {
   type RetrievalQuery,
   type RetrievedPassage,
   type Retriever,
   createMeaningIndex,
   fuseRankings,
-} from '@millrace/core/retrieval';
+} from 'millrace/retrieval';
 import {
   checkOptions,
   having,
@@ -15,7 +15,7 @@ import {
   type Rule,
   wholeNumber,
   termsOfRequest,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { catchError, defer, map, mergeMap, type Observable, of } from 'rxjs';
 import type { Section } from '../search/document.js';
 import { excerptOf } from '../search/excerpt.js';

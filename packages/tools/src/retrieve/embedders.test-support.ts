@@ -1,4 +1,4 @@
-import type { Embedder } from '@millrace/core';
+import type { Embedder } from 'millrace';
 import { defer, of } from 'rxjs';
 
 /** Makes the same vector of the same characters, in whatever order: how often each of a to z occurs. */

@@ -1,4 +1,4 @@
-import type { Span } from '@millrace/core/retrieval';
+import type { Span } from 'millrace/retrieval';
 
 /** A document to search. */
 export interface SearchDocument {

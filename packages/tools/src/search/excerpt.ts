@@ -1,5 +1,5 @@
-import { lookUpForm, termsIn, wordsIn } from '@millrace/core/values';
-import type { Span } from '@millrace/core/retrieval';
+import { lookUpForm, termsIn, wordsIn } from 'millrace/values';
+import type { Span } from 'millrace/retrieval';
 
 /**
  * Finds the part of `text` with the most different terms: up to `longest` characters, from the start to the end of a

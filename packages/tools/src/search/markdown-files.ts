@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
-import { storeMarker } from '@millrace/core/values';
+import { storeMarker } from 'millrace/values';
 import { openUnlessDatabase } from '../files/store-database.js';
 import type { SearchDocument } from './document.js';
 
@@ -10,7 +10,7 @@ export interface MarkdownFilesOptions {
   /** The extensions of files to read. Default: `.md` and `.markdown`. */
   readonly extensions?: readonly string[] | undefined;
   /**
-   * Whether to skip a file or directory, by its path below the directory, such as `packages/core/temp`. Default: no.
+   * Whether to skip a file or directory, by its path below the directory, such as `packages/millrace/temp`. Default: no.
    */
   readonly exclude?: ((path: string) => boolean) | undefined;
   /** The maximum number of files; more are an error. Default: 1,000. */

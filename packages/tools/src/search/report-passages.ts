@@ -1,5 +1,5 @@
-import { toolOutput, type ToolOutput } from '@millrace/core';
-import { untrustedText } from '@millrace/core/values';
+import { toolOutput, type ToolOutput } from 'millrace';
+import { untrustedText } from 'millrace/values';
 import type { Passage, SectionIndex } from './section-index.js';
 
 /** The minimum relevance of a passage that may answer the query. */

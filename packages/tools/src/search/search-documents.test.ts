@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
-import { lentToolContext } from '@millrace/core/testing';
+import { lentToolContext } from 'millrace/testing';
 import { runTool } from '../run-tool.test-support.js';
 import type { SearchDocument } from './document.js';
 import { searchDocuments } from './search-documents.js';

@@ -1,5 +1,5 @@
-import { MillraceError, tool, type Tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { MillraceError, tool, type Tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { map, type ObservableInput } from 'rxjs';
 import type { SearchDocument } from './document.js';
 import { indexOnce } from './index-once.js';

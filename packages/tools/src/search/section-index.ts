@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn, wordsIn } from '@millrace/core/values';
+import { lookUpForm, termsIn, wordsIn } from 'millrace/values';
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { SearchDocument, Section } from './document.js';
 import { snippetOf } from './excerpt.js';

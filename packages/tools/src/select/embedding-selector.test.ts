@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createAgent, type Embedder, selectTools, tool } from '@millrace/core';
-import { record, scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, type Embedder, selectTools, tool } from 'millrace';
+import { record, scriptedModel, text } from 'millrace/testing';
 import { of } from 'rxjs';
 import { embeddingSelector } from './embedding-selector.js';
 

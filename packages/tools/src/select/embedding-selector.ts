@@ -1,6 +1,6 @@
-import { checkOptions, numberFrom } from '@millrace/core/values';
-import { createMeaningIndex } from '@millrace/core/retrieval';
-import type { Embedder, Tool, ToolSelector } from '@millrace/core';
+import { checkOptions, numberFrom } from 'millrace/values';
+import { createMeaningIndex } from 'millrace/retrieval';
+import type { Embedder, Tool, ToolSelector } from 'millrace';
 import { map } from 'rxjs';
 
 /** Options of `embeddingSelector`. */

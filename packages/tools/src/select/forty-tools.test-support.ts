@@ -1,5 +1,5 @@
-import { tool, type Tool } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { tool, type Tool } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 
 /** A tool as an assistant at work has it: its name, what it says of itself, its parameters. */
 const rows: readonly (readonly [name: string, description: string, ...parameters: string[]])[] = [

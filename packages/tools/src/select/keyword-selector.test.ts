@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, selectTools, tool, type Tool, type ToolSelector } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { createAgent, selectTools, tool, type Tool, type ToolSelector } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { scriptedModel, text } from 'millrace/testing';
 import { isQuick } from '../is-quick.test-support.js';
 import { fortyTools, requests } from './forty-tools.test-support.js';
 import { keywordSelector, type KeywordSelectorOptions } from './keyword-selector.js';

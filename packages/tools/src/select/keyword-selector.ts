@@ -1,5 +1,5 @@
-import type { Tool, ToolSelector } from '@millrace/core';
-import { checkOptions, type Rule, termsOfRequest } from '@millrace/core/values';
+import type { Tool, ToolSelector } from 'millrace';
+import { checkOptions, type Rule, termsOfRequest } from 'millrace/values';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
 
 /** Options of `keywordSelector`. */

@@ -1,5 +1,5 @@
-import type { Tool } from '@millrace/core';
-import { isRecord, lookUpForm, termsIn } from '@millrace/core/values';
+import type { Tool } from 'millrace';
+import { isRecord, lookUpForm, termsIn } from 'millrace/values';
 import MiniSearch from 'minisearch';
 
 export interface FoundTool {

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createAgent, createDemand, type ToolEmission } from '@millrace/core';
-import { lentToolContext, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createAgent, createDemand, type ToolEmission } from 'millrace';
+import { lentToolContext, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   firstValueFrom,
   lastValueFrom,

@@ -8,8 +8,8 @@ import {
   type ToolContext,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   isDelay,
@@ -17,7 +17,7 @@ import {
   type Rule,
   untrustedText,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { mergeMap, Observable, takeUntil, throwError, timer } from 'rxjs';
 
 /** Options of `runCommand`. */

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { defer, finalize, from, type Observable } from 'rxjs';
 
 export type Row = Readonly<Record<string, unknown>>;

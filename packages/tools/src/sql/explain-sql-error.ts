@@ -1,5 +1,5 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { untrustedText, nearMatches } from '@millrace/core/values';
+import { isMillraceError, MillraceError } from 'millrace';
+import { untrustedText, nearMatches } from 'millrace/values';
 import type { Table } from './read-schema.js';
 
 /** An error of the server, as both drivers throw it. */

@@ -1,5 +1,5 @@
-import { MillraceError, toolOutput, type ToolOutput } from '@millrace/core';
-import { untrustedText } from '@millrace/core/values';
+import { MillraceError, toolOutput, type ToolOutput } from 'millrace';
+import { untrustedText } from 'millrace/values';
 import type { Query, Row } from './database.js';
 
 export interface RowLimits {

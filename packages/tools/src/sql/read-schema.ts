@@ -1,5 +1,5 @@
-import { toolOutput, type ToolOutput } from '@millrace/core';
-import { isRecord, untrustedText } from '@millrace/core/values';
+import { toolOutput, type ToolOutput } from 'millrace';
+import { isRecord, untrustedText } from 'millrace/values';
 import type { Query, Row } from './database.js';
 
 export interface Table {

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
-import { createAgent, type Tool } from '@millrace/core';
-import {
-  lentToolContext,
-  scriptedModel,
-  text,
-  toolCall,
-  toolContract,
-} from '@millrace/core/testing';
+import { createAgent, type Tool } from 'millrace';
+import { lentToolContext, scriptedModel, text, toolCall, toolContract } from 'millrace/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { VirtualTimeScheduler } from 'rxjs';

@@ -7,9 +7,9 @@ import {
   type ToolContext,
   toolOutput,
   type ToolOutput,
-} from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isRecord, type Rule, wholeNumber } from '@millrace/core/values';
+} from 'millrace';
+import { jsonSchema } from 'millrace/schema';
+import { checkOptions, isDelay, isRecord, type Rule, wholeNumber } from 'millrace/values';
 import { catchError, map, type Observable, of, switchMap, throwError, timeout } from 'rxjs';
 import {
   type Database,

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type LookupFunction, type Socket } from
 import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import { lentToolContext, toolContract } from '@millrace/core/testing';
+import { lentToolContext, toolContract } from 'millrace/testing';
 import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
 import { fetchPage, type FetchPageOptions } from './fetch-page.js';

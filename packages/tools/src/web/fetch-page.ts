@@ -1,7 +1,7 @@
 import { lookup as resolveName } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
-import { jsonSchema } from '@millrace/core/schema';
+import { tool, type Tool, toolOutput, type ToolOutput } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import {
   checkOptions,
   isDelay,
@@ -9,7 +9,7 @@ import {
   type Rule,
   untrustedText,
   wholeNumber,
-} from '@millrace/core/values';
+} from 'millrace/values';
 import { map, switchMap, throwError, timeout } from 'rxjs';
 import { type Fetched, get$, type GetRules, mediaType } from './guarded-get.js';
 import { article$, checkType } from './read-article.js';

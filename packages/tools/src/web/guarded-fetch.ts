@@ -1,4 +1,4 @@
-import { checkOptions } from '@millrace/core/values';
+import { checkOptions } from 'millrace/values';
 import { type FetchPageOptions, rules, rulesOf } from './fetch-page.js';
 import { checkUrl, loadClient, parsedUrl, publicLookup, publicOnly } from './guarded-get.js';
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { MillraceError } from '@millrace/core';
+import { MillraceError } from 'millrace';
 import { defer, finalize, from, type Observable } from 'rxjs';
 import type { buildConnector } from 'undici';
 import { isPublicAddress } from './public-address.js';

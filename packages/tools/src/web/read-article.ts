@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { isRecord, untrustedText } from '@millrace/core/values';
+import { isRecord, untrustedText } from 'millrace/values';
 import { defer, map, Observable, of } from 'rxjs';
 import { type Fetched, mediaType } from './guarded-get.js';
 import type { Article } from './to-markdown.js';

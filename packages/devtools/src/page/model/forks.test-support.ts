@@ -1,13 +1,7 @@
 // A call and its fork, as the journal makes them.
-import { type AgentEvent, createAgent, tool } from '@millrace/core';
-import {
-  createCallStore,
-  fork$,
-  inProcessCalls,
-  journal,
-  otherResult,
-} from '@millrace/core/journal';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { type AgentEvent, createAgent, tool } from 'millrace';
+import { createCallStore, fork$, inProcessCalls, journal, otherResult } from 'millrace/journal';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, type Observable, tap } from 'rxjs';
 import type { LogItem, Mark } from '../protocol.js';
 import { inspecting, toItems } from './runs.test-support.js';

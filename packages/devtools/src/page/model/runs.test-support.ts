@@ -8,9 +8,9 @@ import {
   on,
   retry,
   tool,
-} from '@millrace/core';
-import { agentTool } from '@millrace/core/teams';
-import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
+} from 'millrace';
+import { agentTool } from 'millrace/teams';
+import { finish, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import {
   concat,
   concatMap,

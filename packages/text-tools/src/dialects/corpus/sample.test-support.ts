@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@millrace/core';
+import type { ToolDeclaration } from 'millrace';
 
 /** The dialects that the corpus is written in. */
 export type DialectName = 'action' | 'flat' | 'steps' | 'lines';

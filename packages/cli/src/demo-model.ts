@@ -1,1 +1,0 @@
-export { demoModel, demoModelDescription, type DemoModelOptions } from '@millrace/demo-model';

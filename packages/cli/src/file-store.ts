@@ -1,1 +1,0 @@
-export { openFiles } from '@millrace/store';

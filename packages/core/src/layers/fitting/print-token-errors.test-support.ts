@@ -1,4 +1,0 @@
-// Prints how far the counter is off, as a table for the docs: node packages/core/dist/layers/fitting/print-token-errors.test-support.js
-import { tokenErrorTable } from './token-errors.test-support.js';
-
-process.stdout.write(`${tokenErrorTable()}\n`);
