@@ -1,6 +1,6 @@
 // One agent, two protocols: a call goes no faster than its socket takes it, and ends when its client leaves.
 import { serve } from '@hono/node-server';
-import { createAgent, type Demand } from 'millrace';
+import { createAgent } from 'millrace';
 import { sessions } from 'millrace/sessions';
 import { demoModel } from '@millrace/demo-model';
 import {
@@ -17,8 +17,10 @@ const app = new Hono();
 // What `useChat` of the AI SDK asks, and what it reads.
 app.post('/chat', async ({ req }) => {
   const { input, chatId, ...message } = inputOfUiMessages(await req.json());
-  const open = (demand: Demand) => chats.open(chatId).stream$(input, { demand });
-  return uiMessageStreamResponse(open, message);
+  return uiMessageStreamResponse(
+    (demand) => chats.open(chatId).stream$(input, { demand }),
+    message,
+  );
 });
 
 // What `HttpAgent` of AG-UI asks, and what it reads.

@@ -1,13 +1,22 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pack } from './pack.mjs';
 import { root } from './workspaces.mjs';
 
 let home;
 let project;
+let tarballs;
 
 /** Runs a program to its end, and returns its exit code and its output. */
 function run(program, args, cwd) {
@@ -24,7 +33,7 @@ const npm = (...args) => run('npm', args, project);
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'create-'));
   project = join(home, 'my-agent');
-  await pack(join(home, 'packages'));
+  tarballs = await pack(join(home, 'packages'));
 }, 600_000);
 afterAll(() => rmSync(home, { recursive: true }));
 
@@ -57,3 +66,38 @@ it.each(['openai', 'anthropic', 'ollama'])(
   },
   600_000,
 );
+
+describe('what the README installs', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const [, names] = /`npm install (millrace [^`]+)`/.exec(readme);
+  const [, program, shown] = /```ts\n([^]*?)```\n\n```text\n([^]*?)```/.exec(readme);
+  let folder;
+
+  beforeAll(() => {
+    folder = join(home, 'readme');
+    mkdirSync(folder);
+    const overrides = Object.fromEntries(
+      [...tarballs].map(([name, path]) => [name, `file:${path}`]),
+    );
+    const versions = names.split(' ').map((name) => [name, overrides[name] ?? '*']);
+    const dependencies = Object.fromEntries(versions);
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies, overrides }));
+    writeFileSync(join(folder, 'first.mjs'), program);
+    expect(run('npm', ['install'], folder)).toMatchObject({ status: 0 });
+  }, 600_000);
+
+  it('runs the first program, which prints what is shown', () => {
+    expect(run(process.execPath, ['first.mjs'], folder)).toEqual({ status: 0, output: shown });
+  });
+
+  it('is light: at most 25 packages and 55 MB on the disk', () => {
+    const lock = readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8');
+    const { packages } = JSON.parse(lock);
+    expect(Object.keys(packages).length).toBeLessThanOrEqual(25);
+    const modules = join(folder, 'node_modules');
+    const paths = readdirSync(modules, { recursive: true });
+    const blocks = paths.map((path) => lstatSync(join(modules, path)).blocks);
+    const bytes = blocks.reduce((sum, each) => sum + each * 512, 0);
+    expect(bytes).toBeLessThanOrEqual(55e6);
+  });
+});

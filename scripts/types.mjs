@@ -24,7 +24,6 @@ const compile = (entries) => {
     types: ['node'],
     noEmit: true,
     composite: false,
-    declarationMap: false,
     skipLibCheck: false,
   });
   const files = program
@@ -66,7 +65,6 @@ async function emitted() {
     ...options,
     declaration: true,
     composite: false,
-    declarationMap: false,
     types: ['node'],
   });
   return program.getDeclarationDiagnostics(program.getSourceFile(file));

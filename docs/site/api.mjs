@@ -20,7 +20,6 @@ const types = ReflectionKind.Interface | ReflectionKind.TypeAlias;
 function writeConfig() {
   const compilerOptions = {
     composite: false,
-    declarationMap: false,
     noEmit: true,
     rootDir: root,
     lib: ['es2023', 'dom', 'dom.iterable'],

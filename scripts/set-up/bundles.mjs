@@ -9,7 +9,6 @@ import { markPure } from './pure.mjs';
 /**
  * Bundles the entries and programs of each published package into `dist/bundle`: a program then loads a few files
  * instead of hundreds. The entries of a package share chunks, so nothing exists twice; other packages stay imports.
- * Source maps lead to `src`, which is published as well.
  */
 export const writeBundles = (root) =>
   Promise.all(
@@ -41,7 +40,7 @@ async function writeBundle(folder) {
   replaceFiles(join(folder, 'dist/bundle'), new Map([...files, ...gates]));
 }
 
-/** No module of a package has side effects: bundlers of programs would warn of imports of nothing. Lines keep their numbers. */
+/** No module of a package has side effects: bundlers of programs would warn of imports of nothing. */
 const withoutBareImports = (text) => text.replaceAll(/^import "\.\/[^"]+";$/gm, '');
 
 const optionsOf = (folder) => ({
@@ -54,8 +53,6 @@ const optionsOf = (folder) => ({
   packages: 'external',
   outdir: 'dist/bundle',
   chunkNames: '[name]-[hash]',
-  sourcemap: 'linked',
-  sourcesContent: false,
   legalComments: 'none',
   logLevel: 'silent',
   write: false,
@@ -125,7 +122,7 @@ const hasSharedChunk = (modules) => modules.some(({ out }) => out === 'values');
 async function sharedIn(folder, modules) {
   if (!hasSharedChunk(modules)) return { sources: new Set(), gates: [] };
   const entryPoints = modules.filter(isMain);
-  const options = { ...optionsOf(folder), sourcemap: false, metafile: true };
+  const options = { ...optionsOf(folder), metafile: true };
   const { metafile } = await build({ ...options, entryPoints });
   const loaded = new Set(entryPoints.map(({ out }) => `dist/bundle/${out}.js`));
   for (const output of loaded) {

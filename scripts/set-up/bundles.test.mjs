@@ -49,16 +49,10 @@ beforeEach(() => {
     },
     bin: { core: 'dist/bundle/bin.js' },
   });
-  write('packages/millrace/src/index.ts', "export { mark, fail } from './mark.js';");
+  write('packages/millrace/src/index.ts', "export { mark } from './mark.js';");
   write(
     'packages/millrace/src/mark.ts',
-    [
-      "import { word } from './word.js';",
-      'export const mark: symbol = Symbol(word);',
-      'export const fail = (): never => {',
-      '  throw new Error(String(mark));',
-      '};',
-    ].join('\n'),
+    ["import { word } from './word.js';", 'export const mark: symbol = Symbol(word);'].join('\n'),
   );
   write('packages/millrace/src/word.ts', "export const word = 'mark';");
   write(
@@ -120,16 +114,6 @@ it('bundles the main entry for browsers with what replaces its modules there', a
 it('bundles programs', async () => {
   await writeBundles(root);
   expect(run(`await import('${core}/bin.js');`)).toBe('mark\n');
-});
-
-it('names the source in stack traces', async () => {
-  await writeBundles(root);
-  const out = run(
-    `import { fail } from '${core}/index.js';
-    try { fail(); } catch (error) { console.log(error.stack.split('\\n')[1].trim()); }`,
-    '--enable-source-maps',
-  );
-  expect(out).toBe(`at fail (${at('packages/millrace/src/mark.ts')}:4:9)\n`);
 });
 
 it('removes what an earlier build wrote', async () => {

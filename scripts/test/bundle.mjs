@@ -78,7 +78,7 @@ async function bundlePackage(outdir, name, isLayered) {
   const { outputFiles } = await build({
     ...options,
     outdir,
-    external: [...libraries, '@millrace/*'],
+    external: [...libraries, 'millrace', 'millrace/*', '@millrace/*'],
     entryPoints: [{ in: `sources:${name}`, out: name }],
     plugins: [virtual('sources', () => all.join('\n'), folder), ...(isLayered ? [layered] : [])],
   });

@@ -35,7 +35,7 @@ const none: GivenQuestion = { type: 'none' };
 const missing = (why: string): GivenQuestion => ({ type: 'missing', why });
 
 const noQuestion =
-  '--json does not chat: pass a question, as in millrace --json "2 + 2", or pipe one into it.';
+  '--json does not chat: pass a question, as in npx @millrace/cli --json "2 + 2", or pipe one into it.';
 
 const emptyInput =
   'standard input was empty: pipe a question into it, as in echo "2 + 2" | millrace -';

@@ -85,7 +85,7 @@ describe('millrace', () => {
   });
 
   it.each([
-    [[''], /^error: the question is empty: write one, as in millrace "2 \+ 2"/],
+    [[''], /^error: the question is empty: write one, as in npx @millrace\/cli "2 \+ 2"/],
     [['-'], /^error: standard input was empty: pipe a question into it/],
   ])('refuses %j, with what to do', async (argv, why) => {
     const { code, out, err } = await ran(argv);

@@ -33,7 +33,7 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
     output.stream.write(`${promptSign(theme)}${shown}\n`);
     const [meant] = isOneWord.test(given.question) ? nearMatches(given.question, commandNames) : [];
     if (meant !== undefined && meant !== given.question) {
-      const hint = `Asked as a question. Did you mean: millrace ${meant}?`;
+      const hint = `Asked as a question. Did you mean: npx @millrace/cli ${meant}?`;
       environment.stderr.write(`${errorTheme.colors.dim(hint)}\n`);
     }
   } else if (isOwn) {

@@ -163,7 +163,7 @@ describe('endpoint', () => {
       () => openai.chat('m', { apiKey: 'k', store: true } as object),
       /has no option 'store'\. Its options are: apiKey, /u,
     ],
-    ...['baseURL', 'base_url', 'baseurl', 'url'].map((name): [() => unknown, RegExp] => [
+    ...['baseUrl', 'base_url', 'baseurl', 'url'].map((name): [() => unknown, RegExp] => [
       () => openai('m', { [name]: 'http://127.0.0.1:1/v1' }),
       new RegExp(`has no option '${name}'\\. Did you mean 'baseURL'\\?$`, 'u'),
     ]),

@@ -12,11 +12,11 @@ export const commandNames: readonly string[] = [
 ];
 
 /** Ends every usage error. */
-export const helpHint = '(for more information: millrace --help)';
+export const helpHint = '(for more information: npx @millrace/cli --help)';
 
 /** Ends a usage error of a command, whose name may be meant as the first word of a question. */
 export const commandHint = (name: string): string =>
-  `(for more information: millrace ${name} --help; to ask a question that starts with this word: npx @millrace/cli ask "${name} …")`;
+  `(for more information: npx @millrace/cli ${name} --help; to ask a question that starts with this word: npx @millrace/cli ask "${name} …")`;
 
 export const programHelp = `
 Without a question, it chats in a terminal (not with --json, which requires a question). In a pipe,
@@ -37,16 +37,16 @@ runs. Runs that ended more than 30 days ago are removed.
 Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage, 130 interrupted,
 143 ended by a signal.
 
-  $ millrace "What is 17.5% of 2349, and what time is it in Tokyo?"
-  $ echo "How do interrupts work?" | millrace --quiet
-  $ millrace --json "2 + 2" | jq -r .type
-  $ millrace --session trip "What time is it in Tokyo?"
+  $ npx @millrace/cli "What is 17.5% of 2349, and what time is it in Tokyo?"
+  $ echo "How do interrupts work?" | npx @millrace/cli --quiet
+  $ npx @millrace/cli --json "2 + 2" | jq -r .type
+  $ npx @millrace/cli --session trip "What time is it in Tokyo?"
   $ npx @millrace/cli init my-agent
   $ npx @millrace/cli runs`;
 
 export const runsHelp = `
-A unique prefix of an id is enough. Resume a run that stopped with millrace resume. Use the id of a
-step as --at of millrace fork.
+A unique prefix of an id is enough. Resume a run that stopped with npx @millrace/cli resume. Use the id of a
+step as --at of npx @millrace/cli fork.
 
   $ npx @millrace/cli runs
   $ npx @millrace/cli runs 3f2a
@@ -75,7 +75,7 @@ npx @millrace/cli runs <id> lists the steps.
 export const serveHelp = `
 Serves the assistant to this machine until Ctrl-C or SIGTERM: a chat page at /, the AI SDK's useChat
 at /api/chat, AG-UI at /api/ag-ui, A2A at /api/a2a, and the OpenAI API at /v1. Conversations and runs are kept in --store, as
-described in millrace --help, so they survive a restart: the next server resumes unfinished calls.
+described in npx @millrace/cli --help, so they survive a restart: the next server resumes unfinished calls.
 Messages go to stderr.
 
   $ npx @millrace/cli serve
@@ -101,7 +101,7 @@ client closes stdin, or until Ctrl-C or SIGTERM. Messages go to stderr. With --h
 machine can connect; if MILLRACE_MCP_TOKEN is set, they must send it as a bearer token. Calls of the
 agent are not recorded. In the configuration of Claude Desktop and other clients:
 
-  { "mcpServers": { "millrace": { "command": "npx", "args": ["millrace", "mcp"] } } }
+  { "mcpServers": { "millrace": { "command": "npx", "args": ["@millrace/cli", "mcp"] } } }
 
   $ npx @millrace/cli mcp
   $ npx @millrace/cli mcp --agent --directory ~/notes
@@ -123,7 +123,7 @@ components connect to public addresses only; {{secret.NAME}} is the variable MIL
 Functions need a program. People are asked in the terminal, or answer with --answer. Runs of flows
 are not recorded.
 
-Exit codes: as in millrace --help; 1 also if the flow waits for an external result.
+Exit codes: as in npx @millrace/cli --help; 1 also if the flow waits for an external result.
 
   $ npx @millrace/cli flow run support.json "Where is order A-17?"
   $ npx @millrace/cli flow run review.json "Send it" --answer approve=yes --quiet`;

@@ -157,7 +157,7 @@ describe('parseArguments', () => {
       const { out, result } = parsed(name, '--help');
       expect(result).toEqual({ status: 'done', code: 0 });
       expect(out).toContain(`Usage: npx @millrace/cli ${name}`);
-      expect(out).toContain(`\n  $ millrace ${name}`);
+      expect(out).toContain(`\n  $ npx @millrace/cli ${name}`);
     },
   );
 

@@ -64,7 +64,7 @@ export const toAsk = (words: readonly string[], command: Command): AskArguments 
 };
 
 const emptyQuestion =
-  'error: the question is empty: write one, as in millrace "2 + 2", or omit the argument';
+  'error: the question is empty: write one, as in npx @millrace/cli "2 + 2", or omit the argument';
 
 /** `words` are the input of a flow that runs. */
 export const toFlow = (

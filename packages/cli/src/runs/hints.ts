@@ -6,7 +6,7 @@ export const commandFor = (
   command: 'fork' | 'resume' | 'replay',
   callId: string,
   { store }: StoreArguments,
-): string => `millrace ${command} ${shortId(callId)}${storeOption(store)}`;
+): string => `npx @millrace/cli ${command} ${shortId(callId)}${storeOption(store)}`;
 
 /** The option that selects the store again; empty for the default. Hides database URLs, which may contain secrets. */
 export const storeOption = (store: string | false | undefined): string => {
