@@ -16,11 +16,8 @@ const app = new Hono();
 
 // What `useChat` of the AI SDK asks, and what it reads.
 app.post('/chat', async ({ req }) => {
-  const { input, chatId, ...message } = inputOfUiMessages(await req.json());
-  return uiMessageStreamResponse(
-    (demand) => chats.open(chatId).stream$(input, { demand }),
-    message,
-  );
+  const { input, chatId, ...run } = inputOfUiMessages(await req.json());
+  return uiMessageStreamResponse((demand) => chats.open(chatId).stream$(input, { demand }), run);
 });
 
 // What `HttpAgent` of AG-UI asks, and what it reads.

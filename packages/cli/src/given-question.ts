@@ -38,4 +38,4 @@ const noQuestion =
   '--json does not chat: pass a question, as in npx @millrace/cli --json "2 + 2", or pipe one into it.';
 
 const emptyInput =
-  'standard input was empty: pipe a question into it, as in echo "2 + 2" | millrace -';
+  'standard input was empty: pipe a question into it, as in echo "2 + 2" | npx @millrace/cli -';

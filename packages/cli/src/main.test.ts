@@ -90,7 +90,7 @@ describe('millrace', () => {
   ])('refuses %j, with what to do', async (argv, why) => {
     const { code, out, err } = await ran(argv);
     expect([code, out, err]).toEqual([2, '', expect.stringMatching(why)]);
-    expect(err).toMatch(/\n\(for more information: millrace --help\)\n$/);
+    expect(err).toMatch(/\n\(for more information: npx @millrace\/cli --help\)\n$/);
   });
 
   it('shows a long question on one line', async () => {
