@@ -90,7 +90,7 @@ describe('what the README installs', () => {
     expect(run(process.execPath, ['first.mjs'], folder)).toEqual({ status: 0, output: shown });
   });
 
-  it('is light: at most 25 packages and 55 MB on the disk', () => {
+  it('is light: no more than 25 packages and 55 MB on the disk', () => {
     const lock = readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8');
     const { packages } = JSON.parse(lock);
     expect(Object.keys(packages).length).toBeLessThanOrEqual(25);
