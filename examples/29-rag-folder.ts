@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createAgent, textOf } from 'millrace';
 import { citationsIn, retrieve } from 'millrace/retrieval';
 import { scriptedModel, text } from 'millrace/testing';
-import { documentsIn } from '@millrace/retrieval';
+import { documentsIn } from '@millrace/tools/documents';
 import { documentIndex } from '@millrace/store/documents';
 import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom } from 'rxjs';

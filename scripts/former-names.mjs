@@ -20,7 +20,7 @@ export const formerNames = {
   '@millrace/guards': ['millrace/guards'],
   '@millrace/memory': ['millrace/long-term-memory'],
   '@millrace/reactive': ['@millrace/gateway'],
-  '@millrace/retrieval': ['@millrace/retrieval', 'millrace/retrieval'],
+  '@millrace/retrieval': ['@millrace/tools/documents', 'millrace/retrieval'],
   '@millrace/tools/mail': ['@millrace/tools-extra'],
   '@millrace/tools/search-web': ['@millrace/tools-extra'],
   '@millrace/tools/services': ['@millrace/tools-extra'],

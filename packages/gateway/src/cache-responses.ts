@@ -1,4 +1,5 @@
 import {
+  aroundModel,
   type CallInfo,
   type Context,
   type Embedder,
@@ -9,8 +10,8 @@ import {
   type ModelChunk,
   type ModelContext,
   type ModelRequest,
-  type Usage,
   restoreAsyncContext,
+  type Usage,
 } from 'millrace';
 import {
   checkOptions,
@@ -39,7 +40,7 @@ import {
   tap,
   timeout,
 } from 'rxjs';
-import { around, isDuration, isShare, userOf } from './model-parts.js';
+import { isDuration, isShare, userOf } from './model-parts.js';
 import { createResponseDraft } from './response-draft.js';
 import { requestText, splitQuestion } from './response-key.js';
 import {
@@ -132,7 +133,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
         hooks.report(hooks.iteration(), { type: 'warning', message: missingUser });
       };
       return (next) =>
-        around(next, (request, own) =>
+        aroundModel(next, (request, own) =>
           defer(() => {
             if (!when(request, call)) return next.stream$(request, own);
             if (owner === undefined) {

@@ -1,6 +1,8 @@
 import {
+  aroundModel,
   type CallInfo,
   fallback,
+  hasContent,
   isMillraceError,
   type Layer,
   MillraceError,
@@ -9,7 +11,7 @@ import {
 import { checkOptions, fnv1a, isFunction, isText, messageOf, type Rule } from 'millrace/values';
 import { catchError, defer, of, tap } from 'rxjs';
 import { choosingLayer } from './choose-model.js';
-import { around, hasContent, isModel, ready, userOf } from './model-parts.js';
+import { isModel, ready, userOf } from './model-parts.js';
 
 /** Which share of the calls a candidate answers. */
 export interface CanaryOptions {
@@ -58,7 +60,7 @@ export const canary = (options: CanaryOptions): Layer => {
 
 /** Makes each error before the first content one after which the next model is asked. */
 const yielding = (model: Model): Model =>
-  around(model, (request, context) =>
+  aroundModel(model, (request, context) =>
     defer(() => {
       let isShown = false;
       return model.stream$(request, context).pipe(

@@ -1,9 +1,16 @@
-import { type Cell, cell, type Layer, type Model, type Perform, type Step } from 'millrace';
+import {
+  aroundModel,
+  cell,
+  type Cell,
+  type Layer,
+  type Model,
+  type Perform,
+  type Step,
+} from 'millrace';
 import type { LoopCall } from 'millrace/call';
 import { type Context, type OpenRun, phase, type PhaseFactory } from 'millrace/phases';
 import { isRecord } from 'millrace/values';
 import { defer, map, type Observable, of } from 'rxjs';
-import { around } from './model-parts.js';
 
 /** A choice as a journal records it: plain JSON. */
 export interface Choice {
@@ -99,7 +106,7 @@ const isOwn = (model: Model, own: Model | undefined): boolean =>
   model === own || replacements.has(model);
 
 const replacing = (model: Model, state: Chosen): Model => {
-  const replacement = around(model, (request, context) =>
+  const replacement = aroundModel(model, (request, context) =>
     defer(() => {
       state.answering = model.name;
       return model.stream$(request, {

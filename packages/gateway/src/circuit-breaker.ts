@@ -1,4 +1,12 @@
-import { isMillraceError, MillraceError, type Model, type ModelChunk } from 'millrace';
+import {
+  aroundModel,
+  hasContent,
+  isMillraceError,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  timeouts,
+} from 'millrace';
 import {
   checkOptions,
   type Complete,
@@ -15,7 +23,7 @@ import {
   Subject,
   tap,
 } from 'rxjs';
-import { around, hasContent, inTime, isDuration, isModel, isShare } from './model-parts.js';
+import { isDuration, isModel, isShare } from './model-parts.js';
 
 /** When a circuit opens, and when it closes again. */
 export interface CircuitBreakerOptions {
@@ -104,9 +112,9 @@ export const circuitBreaker = (options: CircuitBreakerOptions = {}): CircuitBrea
   const wrap = (model: Model): Model => {
     const [accepts, what] = isModel;
     if (!accepts(model)) throw new MillraceError('config', `circuitBreaker() wraps ${what}.`);
-    const timed = inTime(model);
+    const timed = timeouts(model);
     const { name } = timed;
-    return around(timed, (request, context) =>
+    return aroundModel(timed, (request, context) =>
       defer(() => {
         const now = (): number => context.scheduler.now();
         const admitted = admit(name, now());

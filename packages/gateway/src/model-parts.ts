@@ -4,10 +4,9 @@ import {
   isMillraceError,
   MillraceError,
   type Model,
-  type ModelChunk,
   timeouts,
 } from 'millrace';
-import { defined, having, longestDelayMs, messageOf, type Rule } from 'millrace/values';
+import { having, messageOf, type Rule } from 'millrace/values';
 
 /** A rule for options that take a model. */
 export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");
@@ -22,45 +21,12 @@ export const isShare: Rule = [
   'a number above 0, up to 1',
 ];
 
-/** Wraps a model: replaces `stream$` and keeps the rest. */
-export const around = (
-  { name, unsupported, keepsTime, toolsInPrompt }: Model,
-  stream$: Model['stream$'],
-): Model => ({ name, ...defined({ unsupported, keepsTime, toolsInPrompt }), stream$ });
-
-/** Wraps a model so that it enforces the timeouts of the call: otherwise its caller would see them, and no wrapper between. */
-export const inTime = (model: Model): Model => {
-  if (model.keepsTime === true) return model;
-  // The limits of the call take precedence.
-  const timed = timeouts(model, { firstChunkMs: longestDelayMs, chunkMs: longestDelayMs });
-  return around(timed, (request, context) =>
-    (context.timeouts === undefined ? model : timed).stream$(request, context),
-  );
-};
-
 /** Wraps a model so that it supports `outputSchema`. */
 export const structured = (model: Model): Model =>
   model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model;
 
 /** Wraps a model so that it does what the agent's own model does: it keeps time, and supports `outputSchema`. */
-export const ready = (model: Model): Model => inTime(structured(model));
-
-/** Whether a chunk has content. Heartbeats, empty deltas and usage do not. */
-export const hasContent = (chunk: ModelChunk): boolean => {
-  switch (chunk.type) {
-    case 'text':
-      return chunk.text !== '';
-    case 'thinking':
-      return chunk.text !== '' || (chunk.signature ?? chunk.vendorData) !== undefined;
-    case 'toolCall':
-    case 'citation':
-    case 'block':
-    case 'malformed':
-      return true;
-    default:
-      return false;
-  }
-};
+export const ready = (model: Model): Model => timeouts(structured(model));
 
 /** The user of a call. An empty id counts as absent: otherwise, all who are not logged in would share answers. */
 export const userOf = ({ metadata }: CallInfo): string | undefined =>

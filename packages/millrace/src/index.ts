@@ -49,6 +49,7 @@ export type {
   RequestOptions,
   ToolDeclaration,
 } from './models/model.js';
+export { aroundModel, hasContent } from './models/around-model.js';
 export { fallback, retry, timeouts } from './models/retry.js';
 export { createToolParts, type ToolParts } from './models/tool-parts.js';
 

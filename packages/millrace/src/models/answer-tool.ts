@@ -2,7 +2,8 @@ import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Model, ModelChunk, ModelRequest, ToolChoice } from './model.js';
 import { createToolParts, type ToolCallChunk, written } from './tool-parts.js';
 import { meantName } from '../values/meant-name.js';
-import { around, checkModel, inTime } from './timeouts.js';
+import { aroundModel } from './around-model.js';
+import { checkModel, inTime } from './timeouts.js';
 
 /** Wraps a model so that it enforces timeouts and supports `outputSchema`. */
 export const ready = (model: Model): Model =>
@@ -15,7 +16,7 @@ export const ready = (model: Model): Model =>
 export const answerTool = (model: Model): Model => {
   checkModel('answerTool()', model);
   const takesChoice = model.unsupported?.includes('toolChoice') !== true;
-  return around(
+  return aroundModel(
     model,
     ({ outputSchema, ...request }, context) => {
       const { tools = [], toolChoice } = request;

@@ -6,7 +6,8 @@ import { costOf, factorFor, plainCounter, type TokenCounter, weigh } from './cou
 import { characterEnd, characterStart } from '../values/surrogates.js';
 import type { Model, ModelContext } from './model.js';
 import { taskOf } from './prompt.js';
-import { around, checkModel } from './timeouts.js';
+import { aroundModel } from './around-model.js';
+import { checkModel } from './timeouts.js';
 
 export interface Fitted {
   readonly messages: readonly Message[];
@@ -262,7 +263,7 @@ const withoutMiddle = (text: string, kept: number): string => {
  */
 export const shortenOnOverflow = (model: Model): Model => {
   checkModel('shortenOnOverflow()', model);
-  return around(model, (request, context) =>
+  return aroundModel(model, (request, context) =>
     defer(() => {
       let hasContent = false;
       return model.stream$(request, context).pipe(

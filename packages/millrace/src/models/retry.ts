@@ -18,7 +18,8 @@ import type { Rule } from '../values/options.js';
 import { defined } from '../values/json.js';
 import { checkOptions, type Complete, isDelay, isFlag, wholeNumber } from '../values/options.js';
 import { dropWarning, supportedOptions } from './request-options.js';
-import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
+import { aroundModel, hasContent } from './around-model.js';
+import { checkModel, inTime, isSilence } from './timeouts.js';
 import { ready } from './answer-tool.js';
 
 export interface RetryOptions {
@@ -62,7 +63,7 @@ export const retry = (model: Model, options: RetryOptions = {}): Model => {
   checkOptions('retry()', options, rules);
   const policy: Policy = { ...defaults, ...defined(options) };
   const timed = inTime(model);
-  return around(timed, (request, context) =>
+  return aroundModel(timed, (request, context) =>
     context.isRetried === true
       ? timed.stream$(request, context)
       : attempts$(timed, policy, request, context),
@@ -160,7 +161,7 @@ export const timeouts = (model: Model, limits?: ModelTimeouts): Model => {
     throw misuse('timeouts() needs firstChunkMs, chunkMs or busyMs.');
   }
   const timed = inTime(model);
-  return around(timed, (request, context) =>
+  return aroundModel(timed, (request, context) =>
     timed.stream$(request, { ...context, timeouts: { ...own, ...defined(context.timeouts) } }),
   );
 };
@@ -180,7 +181,7 @@ export const fallback = (...models: readonly Model[]): Model => {
   const unsupported = (first.unsupported ?? []).filter((option) =>
     others.every((model) => model.unsupported?.includes(option)),
   );
-  return around(first, (request, context) => answer$(first, others, request, context), {
+  return aroundModel(first, (request, context) => answer$(first, others, request, context), {
     unsupported,
   });
 };
@@ -233,7 +234,7 @@ const nothingYet: Progress = { isBegun: false, isShown: false, isWhole: false };
 
 const progressAfter = (progress: Progress, chunk: ModelChunk): Progress => {
   if (chunk.type === 'restart') return { ...nothingYet, isBegun: chunk.isSameRequest === true };
-  const isShown = progress.isShown || isContent(chunk);
+  const isShown = progress.isShown || hasContent(chunk);
   const isWhole = progress.isWhole || chunk.type === 'finish';
   return progress.isBegun && isShown === progress.isShown && isWhole === progress.isWhole
     ? progress

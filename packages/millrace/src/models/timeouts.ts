@@ -2,11 +2,13 @@ import { defer, Observable, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest, RetryBudget } from './model.js';
 import { isModel } from '../values/options.js';
+import { aroundModel, hasContent } from './around-model.js';
 
+/** Wraps a model so that it enforces the timeouts of its calls. A model that does so already is returned. */
 export const inTime = (model: Model): Model =>
   model.keepsTime === true
     ? model
-    : around(model, (request, context) => defer(() => watched$(model, request, context)), {
+    : aroundModel(model, (request, context) => defer(() => watched$(model, request, context)), {
         keepsTime: true,
       });
 
@@ -147,15 +149,15 @@ const createSilence = (
       look();
     },
     hear: (chunk: ModelChunk): void => {
-      const hasContent = isContent(chunk);
-      if (hasContent || chunk.type === 'restart') {
+      const isContent = hasContent(chunk);
+      if (isContent || chunk.type === 'restart') {
         heardAt = contentAt = scheduler.now();
         on = undefined;
         isReported = false;
       }
       if (chunk.type === 'finish') turnTo(undefined);
       else if (chunk.type === 'restart') turnTo(first);
-      else if (hasContent && limit !== undefined) turnTo(next);
+      else if (isContent && limit !== undefined) turnTo(next);
     },
   };
 };
@@ -171,46 +173,11 @@ interface Limit {
   readonly what: string;
 }
 
-/** Wraps a model: replaces `stream$` and keeps the rest. */
-export const around = (
-  { name, unsupported, keepsTime, toolsInPrompt }: Model,
-  stream$: Model['stream$'],
-  differences: Partial<Pick<Model, 'unsupported' | 'keepsTime' | 'toolsInPrompt'>> = {},
-): Model => ({
-  name,
-  ...(unsupported === undefined ? {} : { unsupported }),
-  ...(keepsTime === undefined ? {} : { keepsTime }),
-  ...(toolsInPrompt === undefined ? {} : { toolsInPrompt }),
-  ...differences,
-  stream$,
-});
-
 export const checkModel = (owner: string, model: unknown): void => {
   const [accepts, what] = isModel;
   if (accepts(model)) return;
   const list = Array.isArray(model) ? ' Pass several as arguments, not as a list.' : '';
   throw misuse(`${owner} takes ${what}.${list}`);
-};
-
-/** Whether a chunk has content. Heartbeats, empty deltas and usage do not. */
-export const isContent = (chunk: ModelChunk): boolean => {
-  switch (chunk.type) {
-    case 'text':
-      return chunk.text !== '';
-    case 'thinking':
-      return chunk.text !== '' || (chunk.signature ?? chunk.vendorData) !== undefined;
-    case 'toolCall':
-    case 'citation':
-    case 'block':
-    case 'malformed':
-      return true;
-    case 'textStart':
-    case 'facts':
-    case 'usage':
-    case 'restart':
-    case 'finish':
-      return false;
-  }
 };
 
 export const createRetryBudget = (requests: number): RetryBudget => {

@@ -1,4 +1,5 @@
 import {
+  aroundModel,
   type Message,
   MillraceError,
   type Model,
@@ -18,7 +19,6 @@ import { classify } from './classify.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';
 import { historyIn } from './history.js';
-import { around } from '../around.js';
 
 /**
  * Adds tool calls to a model without native ones: describes the tools in its prompt, and parses its text, as it
@@ -37,7 +37,7 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
   }
   const timed = timeouts(model);
   return {
-    ...around(timed, (request, context) =>
+    ...aroundModel(timed, (request, context) =>
       defer(() => {
         const isPlain = !hasTools(request);
         const asked = (isPlain ? plainRequest : textRequest)(request, dialect, model);

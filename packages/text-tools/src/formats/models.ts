@@ -1,7 +1,6 @@
-import { type Model, type ModelRequest, timeouts } from 'millrace';
+import { aroundModel, type Model, type ModelRequest, timeouts } from 'millrace';
 import { checkOptions, having, isFlag, isObject, type Rule } from 'millrace/values';
 import { type Dialect, textTools } from '../dialects/index.js';
-import { around } from '../around.js';
 import type { ThinkingTag } from './formats.js';
 import { readChunks } from './read-chunks.js';
 
@@ -38,7 +37,7 @@ export const splitThinking = (model: Model, options: SplitThinkingOptions = {}):
   checkModel('splitThinking()', model);
   checkOptions('splitThinking()', options, thinkingRules);
   const timed = timeouts(model);
-  return around(timed, (request, context) =>
+  return aroundModel(timed, (request, context) =>
     timed.stream$(request, context).pipe(readChunks({ ...options, tools: [] }, request, context)),
   );
 };
@@ -57,17 +56,17 @@ export const parseToolCalls = (model: Model, options: ParseToolCallsOptions = {}
   checkOptions('parseToolCalls()', options, { ...thinkingRules, dialect: isObject });
   const timed = timeouts(model);
   const parsed = (asked: ModelRequest): Model =>
-    around(timed, (request, context) =>
+    aroundModel(timed, (request, context) =>
       timed
         .stream$(request, context)
         .pipe(readChunks({ ...options, tools: asked.tools ?? [] }, asked, context)),
     );
   const { dialect } = options;
   if (dialect === undefined) {
-    return around(timed, (request, context) => parsed(request).stream$(request, context));
+    return aroundModel(timed, (request, context) => parsed(request).stream$(request, context));
   }
   // The inner model sees no tools: they are in the prompt. Their names and schemas come from the outer request.
-  return around(textTools(timed, dialect), (request, context) =>
+  return aroundModel(textTools(timed, dialect), (request, context) =>
     textTools(parsed(request), dialect).stream$(request, context),
   );
 };

@@ -9,7 +9,8 @@ import { type Interceptor, on, onCall } from '../../seams/interceptor.js';
 import { prepare } from '../interceptors/prepare.js';
 import { characterEnd, characterStart } from '../../values/surrogates.js';
 import type { Model } from '../../models/model.js';
-import { around, checkModel } from '../../models/timeouts.js';
+import { aroundModel } from '../../models/around-model.js';
+import { checkModel } from '../../models/timeouts.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../../values/options.js';
 import { taskOf } from '../../models/prompt.js';
 import type { InputSchema } from '../../values/schema.js';
@@ -121,7 +122,7 @@ const learnUsage = (model: Model, counter: TokenCounter): Model => {
   checkModel('learnUsage()', model);
   if (counter.learn === undefined) return model;
   const { name } = model;
-  return around(model, (request, context) =>
+  return aroundModel(model, (request, context) =>
     defer(() => {
       let usage = noUsage;
       let sent = request;

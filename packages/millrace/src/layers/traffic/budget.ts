@@ -2,7 +2,7 @@ import { defer, of, tap, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
-import { around } from '../../models/timeouts.js';
+import { aroundModel } from '../../models/around-model.js';
 import { defined } from '../../values/json.js';
 import {
   checkOptions,
@@ -204,7 +204,7 @@ type Meter = (usage: Usage, model: string) => void;
 
 /** Meters each request with the usage reported so far, even if it fails or is cancelled. */
 const withMeter = (model: Model, meter: Meter, checkModelPrice: (model: string) => void): Model =>
-  around(model, (request, context) =>
+  aroundModel(model, (request, context) =>
     defer(() => {
       checkModelPrice(model.name);
       let { name } = model;

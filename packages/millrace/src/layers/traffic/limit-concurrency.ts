@@ -13,7 +13,8 @@ import { isOpen } from '../../seams/call.js';
 import { MillraceError } from '../../values/errors.js';
 import type { Layer } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
-import { around, checkModel, inTime } from '../../models/timeouts.js';
+import { aroundModel } from '../../models/around-model.js';
+import { checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
 import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 import { lineageOf } from '../../seams/call-scope.js';
@@ -127,7 +128,7 @@ export const limitConcurrency = (
   const limit = (model: Model): Model => {
     checkModel('limitConcurrency()', model);
     const timed = inTime(model);
-    return around(timed, (request, context) =>
+    return aroundModel(timed, (request, context) =>
       semaphore.hold$(
         () => timed.stream$(request, context),
         undefined,

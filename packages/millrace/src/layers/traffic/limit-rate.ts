@@ -1,7 +1,8 @@
 import { defer, Observable, type SchedulerLike, tap, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models/model.js';
-import { around, checkModel, inTime } from '../../models/timeouts.js';
+import { aroundModel } from '../../models/around-model.js';
+import { checkModel, inTime } from '../../models/timeouts.js';
 import {
   checkOptions,
   isFunction,
@@ -86,7 +87,7 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
   return (model) => {
     checkModel('limitRate()', model);
     const timed = inTime(model);
-    return around(timed, (request, context) =>
+    return aroundModel(timed, (request, context) =>
       clockPool.whileUsing$(
         context.scheduler,
         defer(() => limited$(timed, request, context)),

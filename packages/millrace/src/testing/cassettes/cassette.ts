@@ -7,7 +7,8 @@ import type {
   ModelReport,
   ModelRequest,
 } from '../../models/model.js';
-import { around, checkModel } from '../../models/timeouts.js';
+import { aroundModel } from '../../models/around-model.js';
+import { checkModel } from '../../models/timeouts.js';
 import { fatal, isMillraceError, messageOf, MillraceError, misuse } from '../../values/errors.js';
 import { checkOptions, isFunction, oneOf, type Rule } from '../../values/options.js';
 import type { ScriptedModel } from '../scripted-model.js';
@@ -75,7 +76,7 @@ export const cassette = (
         : played$(take(tape, compared, model.name, request), tape.label, speed, context);
     });
   return {
-    ...around(model, stream$),
+    ...aroundModel(model, stream$),
     requests,
     verify: () => {
       tape.isDone = true;

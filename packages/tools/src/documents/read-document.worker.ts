@@ -2,10 +2,12 @@
 import { parentPort } from 'node:worker_threads';
 import { isRecord } from 'millrace/values';
 import { decodeText } from './decode.js';
-import { toMarkdown } from './to-markdown.js';
+import { toMarkdown } from '../web/to-markdown.js';
 
 const pdfText = async (bytes: Uint8Array) => {
-  const { extractText, getDocumentProxy } = await import('unpdf');
+  const { extractText, getDocumentProxy } = await import('unpdf').catch(() => {
+    throw new Error('reading PDF needs a parser (npm install unpdf)');
+  });
   const document = await getDocumentProxy(bytes);
   try {
     const { text } = await extractText(document, { mergePages: false });
