@@ -13,13 +13,13 @@ export const goal =
 
 /** Entries that need Node, or compile code. Every other one must bundle for browsers without a `node:` import. */
 const notPortable = [
-  /^@millrace\/(dbos|devtools|mcp|restate|retrieval|store)(\/|$)/,
+  /^@millrace\/(cli|dbos|devtools|mcp|restate|store|tools-extra)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
   /^@millrace\/skills\/folder$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
-  /^(create-millrace|@millrace\/cli)$/,
+  /^create-millrace$/,
 ];
 
 /** Asks models of both vendors, whose agents call a tool; then leaves an answer that has begun. */
