@@ -5,14 +5,14 @@ import { readJson, root } from '../workspaces.mjs';
 
 export const name = 'node';
 export const goal =
-  'Node 20, 22 and 24 import every entry, and run an agent with a tool and a stored session';
+  'Node 20, 22, 24 and 26 import every entry, and run an agent with a tool and a stored session';
 
 /** The optional peer that an entry imports at once: others are loaded when they are used. */
 export const dependencies = {
   ws: readJson(root, 'packages/server/package.json').peerDependencies.ws,
 };
 
-const majors = [20, 22, 24];
+const majors = [20, 22, 24, 26];
 
 /** An agent with a tool of each kind of schema, in a session that a second process continues. */
 const program = `

@@ -16,6 +16,7 @@ import { type Session, sessions } from 'millrace/sessions';
 import { tap } from 'rxjs';
 import type { Adapter, CallOptions, Setup } from '../adapter.js';
 import { lookup, question, weatherOf } from '../lookup.js';
+import { readScript } from '../mock/script.js';
 
 /** What an adapter of Millrace is made of. */
 export interface Parts {
@@ -33,22 +34,28 @@ export const millraceWith = (
   { modelOf, interceptors = [], approve = true, wrap = (agent) => agent }: Parts,
   { onModelChunk }: Setup,
 ): Adapter => {
-  const tools = [
-    requireApproval(
-      tool({
-        name: lookup.name,
-        description: lookup.description,
-        input: jsonSchema(lookup.parameters),
-        run: ({ city, day }) => weatherOf(city, day),
-      }),
-      approve,
-    ),
-  ];
+  const { name, description, parameters } = lookup;
+  const input = jsonSchema(parameters);
+  const quick = tool({
+    name,
+    description,
+    input,
+    run: ({ city, day }) => weatherOf(city, day),
+  });
+  const later = tool({
+    name,
+    description,
+    input,
+    run: async ({ city, day }, { signal }) => {
+      signal.throwIfAborted();
+      return Promise.resolve(weatherOf(city, day));
+    },
+  });
   const made = (script: string) =>
     wrap(
       createAgent({
         model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
-        tools,
+        tools: [requireApproval(readScript(script)?.isWhole === true ? later : quick, approve)],
         use: interceptors,
         limits: { maxIterations: 1_000, parallel: 64 },
       }),

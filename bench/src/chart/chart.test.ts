@@ -34,7 +34,7 @@ const run = {
   },
   rounds: 2,
   isSmall: false,
-  results: [result('a'), result('b'), { ...result('c'), raw: 'of another shape' }],
+  results: [result('a'), result('b'), { ...result('d'), raw: 'of another shape' }],
 };
 
 const textsIn = (svg: string): readonly string[] =>
@@ -123,7 +123,11 @@ describe('the numbers of a chart', () => {
 
   it.each([
     ['a list', [], /another version/],
-    ['a run without a and b', { ...run, results: [result('c')] }, /no scenario a and no b/],
+    [
+      'a run without what a chart shows',
+      { ...run, results: [result('d')] },
+      /no scenario a and no b/,
+    ],
     [
       'numbers of another form',
       { ...run, results: [{ ...result('a'), raw: outcomes }] },

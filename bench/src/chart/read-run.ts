@@ -49,7 +49,7 @@ export interface Bar {
 }
 
 /** The scenarios of a chart. */
-const letters = ['a', 'b'];
+const letters = ['a', 'b', 'c', 'm', 'n', 'o'];
 
 /** Reads what `--json` has written. `node` is the version, or its beginning; needed if the run had several. */
 export const readRun = (json: unknown, node?: string): Run => {

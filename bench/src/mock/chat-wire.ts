@@ -14,13 +14,13 @@ export const chatWire: Wire = {
     said: listAt(body, 'messages').flatMap(saidBy),
     tools: listAt(body, 'tools').map((tool) => textAt(at(tool, 'function'), 'name')),
   }),
-  toolFrames: (message, count) =>
-    streamed(`chatcmpl-${message}`, 'tool_calls', count * 20, [
+  toolFrames: (message, count, isWhole) =>
+    streamed(`chatcmpl-${message}`, 'tool_calls', count * 20, isWhole, [
       { role: 'assistant', content: null },
-      ...toolCallsOf(message, count).flatMap(useDeltas),
+      ...toolCallsOf(message, count).flatMap((call, index) => useDeltas(call, index, isWhole)),
     ]),
-  answerFrames: (message, deltas) =>
-    streamed(`chatcmpl-${message}`, 'stop', deltas, [
+  answerFrames: (message, deltas, isWhole) =>
+    streamed(`chatcmpl-${message}`, 'stop', deltas, isWhole, [
       { role: 'assistant', content: '' },
       ...deltasOf(deltas).map((content) => ({ content })),
     ]),
@@ -64,10 +64,17 @@ const streamed = (
   id: string,
   finish: string,
   tokens: number,
+  isWhole = false,
   deltas: readonly object[],
 ): readonly Buffer[] => {
   const chunk = (rest: object): Buffer =>
-    sseData({ id, object: 'chat.completion.chunk', ...head, ...rest });
+    sseData({
+      id,
+      object: 'chat.completion.chunk',
+      ...head,
+      ...(isWhole && { service_tier: 'default', usage: null }),
+      ...rest,
+    });
   const choice = (delta: object, finishReason: string | null = null): Buffer =>
     chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }] });
   return [
@@ -78,9 +85,13 @@ const streamed = (
   ];
 };
 
-const useDeltas = ({ id, name }: ToolCall, index: number): readonly object[] => [
+const useDeltas = (
+  { id, name }: ToolCall,
+  index: number,
+  isWhole: boolean | undefined,
+): readonly object[] => [
   { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },
-  ...jsonPieces(index).map((piece) => ({
+  ...jsonPieces(index, isWhole).map((piece) => ({
     tool_calls: [{ index, function: { arguments: piece } }],
   })),
 ];

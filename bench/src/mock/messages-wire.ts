@@ -19,11 +19,11 @@ export const messagesWire: Wire = {
       tools: listAt(body, 'tools').map((tool) => textAt(tool, 'name')),
     };
   },
-  toolFrames: (message, count) => [
+  toolFrames: (message, count, isWhole) => [
     ...firstFrames(`msg_bench_${message}`),
     ...toolCallsOf(message, count).flatMap(({ id, name }, index) => [
       blockStart(index, { type: 'tool_use', id, name, input: {} }),
-      ...['', ...jsonPieces(index)].map((piece) =>
+      ...['', ...jsonPieces(index, isWhole)].map((piece) =>
         blockDelta(index, { type: 'input_json_delta', partial_json: piece }),
       ),
       blockStop(index),

@@ -9,6 +9,8 @@ export interface Part {
   readonly tools: number;
   /** So many deltas that the answer has. */
   readonly deltas: number;
+  /** See `Script`. */
+  readonly isWhole: boolean;
 }
 
 /** The message as one JSON value. */
@@ -19,11 +21,13 @@ export const wholeOf = ({ wire, message, tools, deltas }: Part): unknown =>
 const known = new Map<string, readonly Buffer[]>();
 
 /** The message as the events of a stream. */
-export const framesOf = ({ wire, message, tools, deltas }: Part): readonly Buffer[] => {
-  const key = [wire.path, message, tools, tools > 0 ? '' : deltas].join();
+export const framesOf = ({ wire, message, tools, deltas, isWhole }: Part): readonly Buffer[] => {
+  const key = [wire.path, message, tools, tools > 0 ? '' : deltas, isWhole].join();
   const frames =
     known.get(key) ??
-    (tools > 0 ? wire.toolFrames(message, tools) : wire.answerFrames(message, deltas));
+    (tools > 0
+      ? wire.toolFrames(message, tools, isWhole)
+      : wire.answerFrames(message, deltas, isWhole));
   known.set(key, frames);
   return frames;
 };

@@ -6,7 +6,7 @@ import type { Said } from './said.js';
 import type { Script } from './script.js';
 import { toolCallsOf } from './tool-call.js';
 
-const script: Script = { turns: 2, tools: 3, deltas: 5, gapMs: 0 };
+const script: Script = { turns: 2, tools: 3, deltas: 5, gapMs: 0, isWhole: false };
 
 const asked: Said = { role: 'user' };
 const answered: Said = { role: 'assistant', uses: [] };

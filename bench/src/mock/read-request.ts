@@ -32,9 +32,9 @@ export const readRequest = async (request: IncomingMessage): Promise<Asked> => {
   }
   const { turn, message } = placeIn(said, script);
   const isAnswer = turn === script.turns;
-  const { deltas, gapMs } = script;
+  const { deltas, gapMs, isWhole } = script;
   const isStreamed = body['stream'] === true;
-  return { wire, message, tools: isAnswer ? 0 : script.tools, deltas, gapMs, isStreamed };
+  return { wire, message, tools: isAnswer ? 0 : script.tools, deltas, gapMs, isWhole, isStreamed };
 };
 
 const wires: readonly Wire[] = [chatWire, messagesWire, responsesWire];

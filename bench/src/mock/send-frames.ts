@@ -22,6 +22,15 @@ export const sendFrames = (response: ServerResponse, frames: readonly Buffer[]):
   more();
 };
 
+/** Sends frames in one write, with the headers, and ends the response. */
+export const sendWhole = (response: ServerResponse, frames: readonly Buffer[]): void => {
+  response.socket?.cork();
+  const socket = begin(response);
+  for (const chunk of chunksOf(frames, frames.length)) socket.write(chunk);
+  response.end();
+  socket.uncork();
+};
+
 /** Sends a frame every so many milliseconds, and ends the response. */
 export const sendPaced = (
   response: ServerResponse,

@@ -6,7 +6,7 @@ import { readRequest } from './read-request.js';
 import { Refusal } from './refusal.js';
 import type { Seen, StreamMark } from './seen.js';
 import { selfSigned } from '@millrace/fault-server';
-import { sendFrames, sendPaced } from './send-frames.js';
+import { sendFrames, sendPaced, sendWhole } from './send-frames.js';
 import { watchStream } from './watch-stream.js';
 
 /** A model that plays scripts over HTTP. */
@@ -55,6 +55,7 @@ export const startMock = async ({
         if (!response.writableFinished) cutAt.push(now());
       });
       if (part.gapMs > 0) sendPaced(response, frames, part.gapMs);
+      else if (part.isWhole) sendWhole(response, frames);
       else sendFrames(response, frames);
     } catch (thrown) {
       const isRefusal = thrown instanceof Refusal;

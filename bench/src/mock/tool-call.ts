@@ -16,10 +16,8 @@ export const toolCallsOf = (message: number, count: number): readonly ToolCall[]
     json: jsonPieces(index).join(''),
   }));
 
-/** The arguments of the use at a place of its turn, as they are streamed. */
-export const jsonPieces = (index: number): readonly string[] => [
-  '{"city"',
-  ':"Oslo',
-  '","day":',
-  `${index}}`,
-];
+/** The arguments of the use at a place of its turn, as they are streamed: in four pieces, or in eight. */
+export const jsonPieces = (index: number, isWhole = false): readonly string[] =>
+  isWhole
+    ? ['{"', 'city', '":', '"Os', 'lo', '","', 'day":', `${index}}`]
+    : ['{"city"', ':"Oslo', '","day":', `${index}}`];

@@ -17,9 +17,9 @@ export interface Wire {
   /** Reads the body of a request. Throws a `Refusal` where the vendor would not take it. */
   readonly read: (body: Readonly<Record<string, unknown>>) => Conversation;
   /** The message of that number, which asks for so many tools, as the events of a stream. */
-  readonly toolFrames: (message: number, tools: number) => readonly Buffer[];
+  readonly toolFrames: (message: number, tools: number, isWhole?: boolean) => readonly Buffer[];
   /** The message of that number, an answer of so many deltas, as the events of a stream. */
-  readonly answerFrames: (message: number, deltas: number) => readonly Buffer[];
+  readonly answerFrames: (message: number, deltas: number, isWhole?: boolean) => readonly Buffer[];
   /** The same two as one JSON value each. */
   readonly wholeTools: (message: number, tools: number) => unknown;
   readonly wholeAnswer: (message: number, deltas: number) => unknown;

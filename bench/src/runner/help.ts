@@ -11,7 +11,7 @@ Measures what adapters cost on the same work against a model on loopback, and pr
   --peers             the installed peers, too (\`npm run bench:peers\` installs them)
   --rounds n          how often each is measured, in a process of its own; default: 5
   --small             a quick look: little is done, and the numbers say nothing
-  --node 24           what runs the processes that are measured: 20, 22 or 24 (\`npm run bench:peers\` installs
+  --node 24           what runs the processes that are measured: 20, 22, 24 or 26 (\`npm run bench:peers\` installs
                       22 and 24; the one that runs the bench is always there), or a path; repeatable: tables for each
   --json FILE         writes everything that was measured to a file
   --help

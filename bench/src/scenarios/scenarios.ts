@@ -3,12 +3,12 @@ import { atOnce } from './at-once.js';
 import { growth } from './growth.js';
 import { idleSessions } from './idle-sessions.js';
 import { journal } from './journal.js';
-import { longStream } from './long-stream.js';
-import { parallelTools } from './parallel-tools.js';
+import { longStream, longStreamWhole } from './long-stream.js';
+import { parallelTools, parallelToolsWhole } from './parallel-tools.js';
 import type { Scenario } from './scenario.js';
 import { slowConsumer } from './slow-consumer.js';
 import { toolCost } from './tool-cost.js';
-import { tools, toolsOverTls } from './tools.js';
+import { tools, toolsOverTls, toolsWhole } from './tools.js';
 import { weight } from './weight.js';
 
 /** All that can be measured, in the order in which it is. */
@@ -25,4 +25,7 @@ export const scenarios: readonly Scenario[] = [
   toolCost,
   journal,
   toolsOverTls,
+  toolsWhole,
+  parallelToolsWhole,
+  longStreamWhole,
 ];

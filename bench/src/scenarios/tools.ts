@@ -9,6 +9,14 @@ const loop = {
 /** (a): a loop of eight turns. */
 export const tools = callsScenario({ letter: 'a', ...loop });
 
+/** (m): the same in the harsher form. */
+export const toolsWhole = callsScenario({
+  letter: 'm',
+  about: `in one write: ${loop.about}`,
+  script: `${loop.script}w`,
+  smallScript: `${loop.smallScript}w`,
+});
+
 /** (l): the same over TLS, as providers are reached. */
 export const toolsOverTls = callsScenario({
   ...loop,
