@@ -50,8 +50,10 @@ export const partsOf = (
 export const partsOfReadme = () => ({ rows: rowsTable(), conversations: conversationRowsTable() });
 
 /** The page that has a place of `partsOf`. */
-const pageOf = (name: string): string =>
-  name === 'conversations' || name === 'unplayed' ? conversationsPage : docsPage;
+const pageOf = (name: string): string => {
+  if (name === 'missing') return readme;
+  return name === 'conversations' || name === 'unplayed' ? conversationsPage : docsPage;
+};
 
 /** What a page has at a place. */
 export const partOfPage = (name: string, path = pageOf(name)): string =>
