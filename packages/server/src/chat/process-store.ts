@@ -71,6 +71,7 @@ const measuredCalls = (sizes: Sizes): ReturnType<typeof inProcessCalls> => {
     claim$: (callId) =>
       driver.claim$(callId).pipe(
         map((claim) => ({
+          ...claim,
           append$: (records) =>
             claim.append$(records).pipe(
               tap({

@@ -49,6 +49,7 @@ export const heldCall = (options: HeldCallOptions): HeldCall => {
   };
   return {
     claim: {
+      isNew: remove !== undefined,
       append$: (records) =>
         defer(() => {
           if (!state.isHeld) throw callInUse(callId);
