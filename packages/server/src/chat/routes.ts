@@ -1,6 +1,16 @@
 import type { MillraceError } from 'millrace';
 import { watchStream } from 'millrace/values';
-import { catchError, concatMap, defer, map, noop, type Observable, of } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  interval,
+  map,
+  noop,
+  type Observable,
+  of,
+  share,
+} from 'rxjs';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
@@ -63,7 +73,9 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
     ...options.protocols,
   ];
   const routes = protocols.flatMap((protocol) => protocol(served)).map(withPattern);
-  const server: VisitedServer = { ...options, conversations, approvals };
+  // One timer for all streams.
+  const beat$ = interval(options.heartbeatMs).pipe(share());
+  const server: VisitedServer = { ...options, conversations, approvals, beat$ };
   return {
     respond$: (request) =>
       defer(() => {

@@ -53,7 +53,8 @@ export interface VisitedServer extends Pick<ForRequest, 'metadata'> {
   readonly conversations: Conversations;
   readonly approvals: ApprovalQueue | undefined;
   readonly maxBytes: number;
-  readonly heartbeatMs: number;
+  /** Emits when silent streams send a comment. */
+  readonly beat$: Observable<unknown>;
 }
 
 export const createVisit = (
@@ -211,14 +212,14 @@ const aloneOf = (
 };
 
 const streamed = (
-  { heartbeatMs }: VisitedServer,
+  { beat$ }: VisitedServer,
   answering: Answering,
   headers: StreamFormat['headers'],
   text$: (demand: Demand) => Observable<string>,
   streams?: Answering['streams'],
 ): Response => {
   answering.streams = streams;
-  const body = toBody((demand) => text$(demand).pipe(withHeartbeats(heartbeatMs, demand)));
+  const body = toBody((demand) => text$(demand).pipe(withHeartbeats(beat$, demand)));
   return new Response(body, { headers });
 };
 
