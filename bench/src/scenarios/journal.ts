@@ -137,10 +137,10 @@ const storesTable = (outcomes: readonly Outcome<Measured>[], asked: Work): Table
   ) => shown(medianOf(outcome, (it) => quantile(pick(it), part)));
   return {
     title: '(k) what a store does with a step, and with an event',
-    about: `start: until the first step of a process is safe, in an empty store and in one that is there. append: until a step of 400 bytes is safe, one after the other; of none, a write of that size and fdatasync. burst: events in a second of an answer of ${asked.burstScript}, bytes of each, and how much later than the last was told who follows had it. lag: the same of each event of ${asked.pacedScript}.`,
+    about: `start: until the first step of a process is safe, in an empty store and in one that is there. append: until a step of 400 bytes is safe, one after the other; of none, a write of that size and fdatasync, to which ratio is. burst: events in a second of an answer of ${asked.burstScript}, bytes of each, and how much later than the last was told who follows had it. lag: the same of each event of ${asked.pacedScript}.`,
     columns: [
       { name: 'store', isWords: true },
-      ...['start ms', 'again ms', 'append p50 ms', 'p95', 'p99'].map((name) => ({ name })),
+      ...['start ms', 'again ms', 'append p50 ms', 'ratio', 'p95', 'p99'].map((name) => ({ name })),
       ...['burst /s', 'B/event', 'behind ms', 'lag p50 ms', 'p95', 'most'].map((name) => ({
         name,
       })),
@@ -149,7 +149,9 @@ const storesTable = (outcomes: readonly Outcome<Measured>[], asked: Work): Table
       rowOf(outcome, () => [
         shown(medianOf(outcome, ({ firstMs }) => firstMs)),
         shown(medianOf(outcome, ({ laterMs }) => laterMs)),
-        ...[0.5, 0.95, 0.99].map((part) => at(outcome, ({ appendsMs }) => appendsMs, part)),
+        at(outcome, ({ appendsMs }) => appendsMs, 0.5),
+        shownRatio(ratiosOf(outcome, outcomes, ({ appendsMs }) => quantile(appendsMs, 0.5))),
+        ...[0.95, 0.99].map((part) => at(outcome, ({ appendsMs }) => appendsMs, part)),
         shown(medianOf(outcome, ({ burst }) => (burst.events * 1_000) / burst.callMs)),
         shown(medianOf(outcome, ({ bytesOfBurst }) => bytesOfBurst)),
         shown(medianOf(outcome, ({ burst }) => burst.lagsMs.at(-1) ?? NaN)),

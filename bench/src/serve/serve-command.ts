@@ -12,6 +12,7 @@ import { idle } from './idle.js';
 import { proxy } from './proxy.js';
 import type { ServeRow } from './row.js';
 import { slow } from './slow.js';
+import { together } from './together.js';
 
 const rows: readonly ServeRow[] = [
   { name: 'cost', about: 'an event and the first event, beside a handler by hand', run: cost },
@@ -19,6 +20,11 @@ const rows: readonly ServeRow[] = [
     name: 'concurrent',
     about: 'many conversations at once, at the speed of a model',
     run: concurrent,
+  },
+  {
+    name: 'together',
+    about: 'the first byte of calls that begin at the same moment',
+    run: together,
   },
   { name: 'slow', about: 'clients that hardly read, beside one that does', run: slow },
   { name: 'proxy', about: '70 s of silence behind an nginx with defaults', run: proxy },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, it } from '@jest/globals';
 import { marbles } from 'millrace/testing';
 import { spread } from './spread.js';
 
