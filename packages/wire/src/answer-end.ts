@@ -40,6 +40,8 @@ export class AnswerEnd {
   #isAnnounced = false;
   /** When the last content arrived, and until when to wait. */
   #contentAt: number;
+  /** Whether there was content since then: the time is read once for all events that arrive together. */
+  #hasMore = false;
   #waitMs: number | undefined;
   #until: number | undefined;
   #timer: Subscription | undefined;
@@ -80,7 +82,7 @@ export class AnswerEnd {
         hasCall ||= piece.type === 'toolCall';
       }
     }
-    if (hasContent) this.#contentAt = this.#context.scheduler.now();
+    if (hasContent) this.#hasMore = true;
     if (this.#finish === undefined) this.#isAnnounced ||= isAnnounced;
     else this.#limit({ hasContent, hasCall, hasFinish, isAnnounced });
   }
@@ -91,6 +93,7 @@ export class AnswerEnd {
   }
 
   watch(): void {
+    this.#readTime();
     if (this.#finish === undefined || this.#waitMs === undefined || this.#timer !== undefined) {
       return;
     }
@@ -108,8 +111,14 @@ export class AnswerEnd {
 
   /** Stops the time. The wait starts again with the next `watch`. */
   pause(): void {
+    this.#readTime();
     this.#stop();
     this.#until = undefined;
+  }
+
+  #readTime(): void {
+    if (this.#hasMore) this.#contentAt = this.#context.scheduler.now();
+    this.#hasMore = false;
   }
 
   #limit({ hasContent, hasCall, hasFinish, isAnnounced }: Noted): void {
@@ -123,6 +132,7 @@ export class AnswerEnd {
 
   /** The idle limit of the model must not turn a finished answer into an error. */
   #limitOf({ ends, staysOpen }: (typeof waits)['rest']): number {
+    this.#readTime();
     const ms = this.#endings.staysOpen ? staysOpen : ends;
     const { scheduler, timeouts: { chunkMs = Infinity } = {} } = this.#context;
     const left = chunkMs - (scheduler.now() - this.#contentAt) - 1;

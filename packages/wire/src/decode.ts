@@ -51,7 +51,7 @@ const decodeEvent = (
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {
     const isLast = decoder.isLast?.(event) === true;
-    const chunks = decoder.read(event).map(withExactInput);
+    const chunks = withExactInputs(decoder.read(event));
     return isLast ? [...chunks, done] : chunks;
   } catch (thrown) {
     throw misread(decoder, text, thrown);
@@ -69,6 +69,12 @@ const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
 };
 
 /** Arguments that came as a value: no chunk carries the bigints of `exactJson`. */
+const withExactInputs = (chunks: readonly ModelChunk[]): readonly ModelChunk[] =>
+  chunks.some(hasInput) ? chunks.map(withExactInput) : chunks;
+
+const hasInput = (chunk: ModelChunk): boolean =>
+  chunk.type === 'toolCall' && chunk.input !== undefined;
+
 const withExactInput = (chunk: ModelChunk): ModelChunk => {
   if (chunk.type !== 'toolCall' || chunk.input === undefined) return chunk;
   const { input, ...rest } = chunk;
@@ -88,7 +94,7 @@ const decodeRefusal = (
 
 const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {
   try {
-    return decoder.readWhole(body).map(withExactInput);
+    return withExactInputs(decoder.readWhole(body));
   } catch (thrown) {
     throw misread(decoder, text, thrown);
   }

@@ -1,4 +1,5 @@
 import { isRecord } from 'millrace/values';
+import { asapScheduler } from 'rxjs';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
 import type { Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
 import { memoizeByObject, memoizeLast } from './memoize.js';
@@ -124,6 +125,9 @@ const dispatcherTransfer = (
     stop?.(aborted);
   };
   const body = createBody(inContext(receiver), pause.release, abort);
+  const batch = createBatch((bytes) => {
+    if (!isAborted && !body.write(bytes)) pause.wait(bytes.length);
+  });
   const handler = {
     onConnect: (abortRequest: (reason: Error) => void): void => {
       if (isAborted) abortRequest(aborted);
@@ -136,10 +140,18 @@ const dispatcherTransfer = (
       body.begin({ status, headers: { get: (name: string) => rawHeader(raw, name) } });
       return true;
     },
-    onData: (bytes: Uint8Array): boolean =>
-      isAborted || body.write(bytes) || pause.canWait(bytes.length),
-    onComplete: body.end,
-    onError: body.fail,
+    onData: (bytes: Uint8Array): boolean => {
+      batch.add(bytes);
+      return isAborted || !pause.isHeld();
+    },
+    onComplete: (): void => {
+      batch.flush();
+      body.end();
+    },
+    onError: (error: unknown): void => {
+      batch.flush();
+      body.fail(error);
+    },
     onUpgrade: (): void => body.fail(new Error('The server changed the protocol.')),
   };
   return {
@@ -209,6 +221,27 @@ const createBody = (receiver: Receiver, release: () => void, abort: () => void) 
   };
 };
 
+/** Gathers what one read of the socket brings: undici passes each part of it on its own, and many hold one event. */
+const createBatch = (write: (bytes: Uint8Array) => void) => {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  const flush = (): void => {
+    const [first = Buffer.of()] = parts;
+    const all = parts.length > 1 ? Buffer.concat(parts, size) : first;
+    parts = [];
+    size = 0;
+    if (all.length > 0) write(all);
+  };
+  return {
+    add: (bytes: Uint8Array): void => {
+      if (parts.push(bytes) === 1) asapScheduler.schedule(flush);
+      size += bytes.length;
+      if (size >= readSize) flush();
+    },
+    flush,
+  };
+};
+
 /** Lets bytes arrive that their consumer does not want yet, and then pauses the connection. */
 const createPause = () => {
   let proceed: (() => void) | undefined;
@@ -219,14 +252,14 @@ const createPause = () => {
     endsWith: (resume: () => void): void => {
       proceed = resume;
     },
-    /** Returns whether more may arrive. */
-    canWait: (bytes: number): boolean => {
+    wait: (bytes: number): void => {
       waiting += bytes;
-      if (waiting < readSize) return true;
+      if (waiting < readSize) return;
       waiting = 0;
       isHeld = true;
-      return false;
     },
+    /** Returns whether nothing more may arrive. */
+    isHeld: (): boolean => isHeld,
     release: (): void => {
       if (!isHeld) return;
       // Proceeding may hold it again.
