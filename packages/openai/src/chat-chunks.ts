@@ -2,7 +2,6 @@ import type { ModelChunk } from 'millrace';
 import { isRecord } from 'millrace/values';
 import {
   at,
-  countAt,
   failure,
   faultOf,
   type JsonRecord,
@@ -52,7 +51,7 @@ export const chatReader = (source: ChatSource): Reader => {
     const message = again === 'same' ? nothing : fieldsOf(delta ?? complete);
     const failed = failedReason(chosen['error'] ?? message['error'], server);
     if (again === 'other') answer = beginAnswer(source);
-    const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
+    const usage = event['usage'] ?? chosen['usage'] ?? fieldsOf(event['x_groq'])['usage'];
     const isNewRefusal = textIn(message['refusal']) !== '' && !answer.refused;
     const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
@@ -61,11 +60,10 @@ export const chatReader = (source: ChatSource): Reader => {
     if (!isWhole) noteStreamed(message, answer);
     answer.sources.keep(event);
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
-    const finish = reason === '' ? [] : finishBy(reason);
+    const finish = reason === '' ? none : finishBy(reason);
     if (finish.length > 0 || isRecord(usage)) {
-      chunks.push(...chatFacts(event, chosen, usage, vendor));
+      chunks.push(...chatFacts(event, chosen, usage, vendor), ...finish);
     }
-    chunks.push(...finish);
     return answer.details.flush(chunks);
   };
   return {
@@ -81,6 +79,8 @@ export const chatReader = (source: ChatSource): Reader => {
         : [],
   };
 };
+
+const none: readonly ModelChunk[] = [];
 
 /** Discards what was streamed, because the whole message follows. */
 const restart: ModelChunk = {
@@ -112,21 +112,22 @@ const addContent = (
   source: ChatSource,
 ): void => {
   const { vendor } = source;
-  const { content, tool_calls, function_call, reasoning_details, extra_content: extra } = message;
+  const { content, function_call, reasoning_details, extra_content: extra } = message;
   const thinking = reasoningOf(message);
   const refusal = textIn(message['refusal']);
-  const calls = listIn(tool_calls).filter(isRecord);
-  answer.isCalling ||= calls.length > 0 || isRecord(function_call);
+  const calls = listIn(message['tool_calls']);
+  answer.isCalling ||= calls.some(isRecord) || isRecord(function_call);
   answer.refused ||= refusal !== '';
   if (reasoning_details !== undefined) answer.details.add(listIn(reasoning_details));
   if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
-  if (content !== '') chunks.push(...contentChunks(content, vendor));
+  if (typeof content !== 'string') chunks.push(...partsChunks(content, vendor));
+  else if (content !== '') chunks.push({ type: 'text', text: content });
   // Gemini signs text in a field of the message.
   if (isRecord(extra)) chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
   if (refusal !== '') chunks.push({ type: 'text', text: refusal });
-  for (const call of calls) chunks.push(...answer.toolCalls.read(call));
+  for (const call of calls) if (isRecord(call)) chunks.push(...answer.toolCalls.read(call));
   if (isRecord(function_call)) chunks.push(callOf(function_call, source));
-  chunks.push(...answer.sources.read(message));
+  if (message['annotations'] !== undefined) chunks.push(...answer.sources.read(message));
 };
 
 /**
@@ -167,7 +168,10 @@ const repeated = (
 };
 
 /** Not every server sends the index of the only choice. */
-const isFirst = (choice: unknown): boolean => (countAt(choice, 'index') ?? 0) === 0;
+const isFirst = (choice: unknown): boolean => {
+  const { index } = fieldsOf(choice);
+  return typeof index !== 'number' || index <= 0 || index === Infinity;
+};
 
 /** Some servers send the same reasoning in two fields: the first one counts. */
 const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRecord): string =>
@@ -175,10 +179,8 @@ const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRe
   textIn(reasoning) ||
   (reasoning_details === undefined ? '' : listIn(reasoning_details).map(detailText).join(''));
 
-const contentChunks = (content: unknown, vendor: string): readonly ModelChunk[] =>
-  typeof content === 'string'
-    ? textChunks('text', content)
-    : listIn(content).flatMap((part) => partChunks(part, vendor));
+const partsChunks = (parts: unknown, vendor: string): readonly ModelChunk[] =>
+  listIn(parts).flatMap((part) => partChunks(part, vendor));
 
 /** Mistral sends content, including thinking and references, in parts. A part that is not understood is kept. */
 const partChunks = (part: unknown, vendor: string): readonly ModelChunk[] => {

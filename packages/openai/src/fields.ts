@@ -13,4 +13,10 @@ export const textIn = (field: unknown): string => (typeof field === 'string' ? f
 
 /** The array in a field, a single object as a list of it, else `[]`. */
 export const listIn = (field: unknown): readonly unknown[] =>
-  Array.isArray(field) ? field : isRecord(field) && Object.keys(field).length > 0 ? [field] : [];
+  Array.isArray(field)
+    ? field
+    : isRecord(field) && Object.keys(field).length > 0
+      ? [field]
+      : nothing;
+
+const nothing: readonly unknown[] = [];
