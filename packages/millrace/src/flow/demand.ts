@@ -73,7 +73,7 @@ class Joined implements JoinableDemand {
   }
 
   get isOpen(): boolean {
-    return this.members$.value.every(({ isOpen }) => isOpen);
+    return this.members$.value.every(isOpened);
   }
 
   join(demand: Demand): () => void {
@@ -86,6 +86,8 @@ class Joined implements JoinableDemand {
     };
   }
 }
+
+const isOpened = ({ isOpen }: Demand): boolean => isOpen;
 
 const allOpen$ = ([first = openDemand, ...more]: readonly Demand[]): Observable<boolean> =>
   more.length === 0

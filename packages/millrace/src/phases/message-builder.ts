@@ -48,7 +48,8 @@ interface DraftInit {
 
 interface TextPart extends Pick<TextBlock, 'separate' | 'phase'> {
   readonly type: 'text' | 'thinking';
-  readonly deltas: string[];
+  /** Grows in place: a string that is only added to is joined when it is read. */
+  text: string;
   readonly citations: Citation[];
   signature?: string;
   redacted?: boolean;
@@ -108,7 +109,7 @@ export const createMessageBuilder = ({
     const last = attempt.parts.at(-1);
     if (last?.type === kind && last.isClosed !== true) return last;
     const isSeparate = kind === 'text' && isApart && tailOf(attempt.parts) !== '';
-    const part = { type: kind, deltas: [], citations: [], ...(isSeparate && { separate: true }) };
+    const part = { type: kind, text: '', citations: [], ...(isSeparate && { separate: true }) };
     if (kind === 'text') isApart = false;
     attempt.parts.push(part);
     return part;
@@ -116,8 +117,8 @@ export const createMessageBuilder = ({
   const addText = (chunk: Extract<ModelChunk, { type: TextPart['type'] }>): ChunkOf | undefined => {
     const part = openPart(chunk.type);
     const { parts } = attempt;
-    const before = part.separate === true && hasNoText(part) ? tailOf(parts) : '';
-    part.deltas.push(chunk.text);
+    const before = part.separate === true && part.text === '' ? tailOf(parts) : '';
+    part.text += chunk.text;
     seal(part, chunk);
     return textDelta(builder.messageId, part, chunk.text, before);
   };
@@ -126,7 +127,7 @@ export const createMessageBuilder = ({
     const last = parts.at(-1);
     if (last?.type === 'text' && isBlank(last) && last.vendorData === undefined) parts.pop();
     const start = defined({ separate, phase, vendorData });
-    parts.push({ type: 'text', deltas: [], citations: [], ...start });
+    parts.push({ type: 'text', text: '', citations: [], ...start });
   };
   const addCitation = ({ citation }: ChunkOfType<'citation'>): ChunkOf => {
     const isText = (part: ContentPart): part is TextPart => part.type === 'text';
@@ -245,13 +246,9 @@ const continuesApart = (parts: readonly ContentPart[]): boolean =>
 
 /** Text grows in place. */
 const copies = (parts: readonly ContentPart[]): ContentPart[] =>
-  parts.map((part) =>
-    'deltas' in part ? { ...part, deltas: [...part.deltas], citations: [...part.citations] } : part,
-  );
+  parts.map((part) => ('citations' in part ? { ...part, citations: [...part.citations] } : part));
 
-const hasNoText = ({ deltas }: TextPart): boolean => deltas.every((delta) => delta === '');
-
-const isBlank = (part: TextPart): boolean => part.citations.length === 0 && hasNoText(part);
+const isBlank = ({ text, citations }: TextPart): boolean => citations.length === 0 && text === '';
 
 /** The last two characters of the text so far, as `textOf` joins it. */
 const tailOf = (parts: readonly ContentPart[]): string => {
@@ -267,7 +264,7 @@ const tailOf = (parts: readonly ContentPart[]): string => {
 };
 
 const textOfPart = (part: ContentPart | undefined): Pick<TextBlock, 'text' | 'separate'> => {
-  if (part?.type === 'text') return { ...part, text: part.deltas.join('') };
+  if (part?.type === 'text') return part;
   return part?.type === 'whole' && part.block.type === 'text' ? part.block : { text: '' };
 };
 
@@ -279,12 +276,10 @@ const textDelta = (
 ): ChunkOf | undefined => {
   const { type: kind, phase } = part;
   if (text === '') return undefined;
-  return {
-    messageId,
-    kind,
-    delta: separatorOf(before, part) + text,
-    ...(phase === undefined ? {} : { textPhase: phase }),
-  };
+  const delta = separatorOf(before, part) + text;
+  return phase === undefined
+    ? { messageId, kind, delta }
+    : { messageId, kind, delta, textPhase: phase };
 };
 
 const citationDelta = (messageId: string, citation: Citation): ChunkOf => ({
@@ -321,8 +316,7 @@ const wholeDeltas = (
       return [toolDelta(messageId, part, delta)];
     }
     default: {
-      const text = part.deltas.join('');
-      const delta = textDelta(messageId, part, text, part.separate === true ? before() : '');
+      const delta = textDelta(messageId, part, part.text, part.separate === true ? before() : '');
       return [
         ...(delta === undefined ? [] : [delta]),
         ...part.citations.map((citation) => citationDelta(messageId, citation)),
@@ -349,15 +343,13 @@ const toBlock = (part: ContentPart): readonly AssistantBlock[] => {
     case 'tool':
       return [toToolCall(part)];
     case 'text': {
-      const { deltas, separate, phase, vendorData } = part;
-      const text = deltas.join('');
+      const { text, separate, phase, vendorData } = part;
       const citations = part.citations.length === 0 ? {} : { citations: [...part.citations] };
       if (isBlank(part) && vendorData === undefined) return [];
       return [{ type: 'text', text, ...citations, ...defined({ separate, phase, vendorData }) }];
     }
     case 'thinking': {
-      const { deltas, signature, redacted, vendorData } = part;
-      const text = deltas.join('');
+      const { text, signature, redacted, vendorData } = part;
       if (text === '' && (signature ?? vendorData) === undefined) return [];
       return [{ type: 'thinking', text, ...defined({ signature, redacted, vendorData }) }];
     }
