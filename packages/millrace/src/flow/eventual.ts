@@ -41,35 +41,81 @@ export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => {
-  if (isObservable(value)) return continued$(value, work);
-  return hasLeft() ? EMPTY : work(value);
+  if (!isObservable(value)) return hasLeft() ? EMPTY : work(value);
+  if (!isContinued(value)) return continued$(value, work);
+  // However many steps follow, there is one subscription: they are work of the first one.
+  const [source, before] = value[continuation];
+  return continued$(source, (it) => andThen(before(it), work));
 };
+
+/** As `andThen`, for a promise. */
+export const whenSettled = <In, Out>(
+  promise: PromiseLike<In>,
+  work: (value: In) => Eventual<Out>,
+): Observable<Out> => continued$(promise, work);
+
+type Source<T> = Observable<T> | PromiseLike<T>;
 
 /** As `mergeMap`. A value that is there needs no subscription. */
 const continued$ = <In, Out>(
-  source$: Observable<In>,
+  source: Source<In>,
   work: (value: In) => Eventual<Out>,
 ): Observable<Out> =>
-  new Observable((to) => {
-    let running = 1;
-    const error = (cause: unknown): void => to.error(cause);
-    const complete = (): void => {
-      running -= 1;
-      if (running === 0) to.complete();
-    };
-    const next = (value: In): void => {
-      try {
-        const made = doFor(to, () => work(value));
-        if (isObservable(made)) {
-          running += 1;
-          hear(made, { next: (it) => to.next(it), error, complete }, to);
-        } else to.next(made);
-      } catch (cause) {
-        error(cause);
-      }
-    };
-    hear(source$, { next, error, complete }, to);
-  });
+  Object.assign(
+    new Observable<Out>((to) => {
+      let running = 1;
+      const error = (cause: unknown): void => to.error(cause);
+      const complete = (): void => {
+        running -= 1;
+        if (running === 0) to.complete();
+      };
+      const next = (value: In): void => {
+        try {
+          const made = doFor(to, () => atOnce(work(value)));
+          if (isObservable(made)) {
+            running += 1;
+            hear(made, { next: (it) => to.next(it), error, complete }, to);
+          } else to.next(made);
+        } catch (cause) {
+          error(cause);
+        }
+      };
+      if (isObservable(source)) hear(source, { next, error, complete }, to);
+      else
+        source.then((value) => {
+          if (to.closed) return;
+          next(value);
+          complete();
+        }, error);
+    }),
+    { [continuation]: [source, work] },
+  );
+
+const continuation = Symbol('continuation');
+
+interface Continued<T> extends Observable<T> {
+  readonly [continuation]: readonly [
+    source: Source<unknown>,
+    work: (value: unknown) => Eventual<T>,
+  ];
+}
+
+const isContinued = <T>(value: Eventual<T>): value is Continued<T> =>
+  isObservable(value) && continuation in value;
+
+/** Whether it waits for a promise first. */
+export const isPromised = <T>(value: Eventual<T>): value is Continued<T> =>
+  isContinued(value) && !isObservable(value[continuation][0]);
+
+/** Works with what a promise leads to, a value or an Observable; with anything else immediately. */
+export const oncePromised = <In, Out>(
+  value: Eventual<In>,
+  work: (value: Eventual<In>) => Eventual<Out>,
+): Eventual<Out> => {
+  if (!isPromised(value)) return work(value);
+  const [source, before] = value[continuation];
+  return continued$(source, (it) => work(before(it)));
+};
 
 /** As `catchError`, for work that may need no Observable. */
 export const recover = <T>(

@@ -1,6 +1,6 @@
 import { isObservable, Observable } from 'rxjs';
 import { hear } from '../flow/contained.js';
-import { atOnce, type Eventual } from '../flow/eventual.js';
+import { atOnce, type Eventual, isPromised } from '../flow/eventual.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { misuse } from '../values/errors.js';
@@ -39,7 +39,8 @@ const during = <T>(call: typeof starting, work: () => T): T => {
 export const startTool = <T>(context: ToolContext, make: () => Observable<T>): Eventual<T> => {
   const { scope } = toolScopeOf(context);
   const started = during(scope, () => atOnce(make()));
-  if (!isObservable(started)) return started;
+  // A promise starts nothing more, and emits later.
+  if (!isObservable(started) || isPromised(started)) return started;
   return new Observable((to) => {
     const outer = starting;
     during(scope, () => {
