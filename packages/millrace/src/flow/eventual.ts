@@ -60,51 +60,48 @@ type Source<T> = Observable<T> | PromiseLike<T>;
 const continued$ = <In, Out>(
   source: Source<In>,
   work: (value: In) => Eventual<Out>,
-): Observable<Out> =>
-  Object.assign(
-    new Observable<Out>((to) => {
-      let running = 1;
-      const error = (cause: unknown): void => to.error(cause);
-      const complete = (): void => {
-        running -= 1;
-        if (running === 0) to.complete();
-      };
-      const next = (value: In): void => {
-        try {
-          const made = doFor(to, () => atOnce(work(value)));
-          if (isObservable(made)) {
-            running += 1;
-            hear(made, { next: (it) => to.next(it), error, complete }, to);
-          } else to.next(made);
-        } catch (cause) {
-          error(cause);
-        }
-      };
-      if (isObservable(source)) hear(source, { next, error, complete }, to);
-      else
-        source.then((value) => {
-          if (to.closed) return;
-          next(value);
-          complete();
-        }, error);
-    }),
-    { [continuation]: [source, work] },
-  );
+): Observable<Out> => {
+  const made: Observable<Out> & Partial<Continued<In, Out>> = new Observable((to) => {
+    let running = 1;
+    const error = (cause: unknown): void => to.error(cause);
+    const complete = (): void => {
+      running -= 1;
+      if (running === 0) to.complete();
+    };
+    const next = (value: In): void => {
+      try {
+        const value$ = doFor(to, () => atOnce(work(value)));
+        if (isObservable(value$)) {
+          running += 1;
+          hear(value$, { next: (it) => to.next(it), error, complete }, to);
+        } else to.next(value$);
+      } catch (cause) {
+        error(cause);
+      }
+    };
+    if (isObservable(source)) hear(source, { next, error, complete }, to);
+    else
+      source.then((value) => {
+        if (to.closed) return;
+        next(value);
+        complete();
+      }, error);
+  });
+  made[continuation] = [source, work];
+  return made;
+};
 
 const continuation = Symbol('continuation');
 
-interface Continued<T> extends Observable<T> {
-  readonly [continuation]: readonly [
-    source: Source<unknown>,
-    work: (value: unknown) => Eventual<T>,
-  ];
+interface Continued<In, Out> {
+  [continuation]: readonly [source: Source<In>, work: (value: In) => Eventual<Out>];
 }
 
-const isContinued = <T>(value: Eventual<T>): value is Continued<T> =>
+const isContinued = <T>(value: Eventual<T>): value is Observable<T> & Continued<unknown, T> =>
   isObservable(value) && continuation in value;
 
 /** Whether it waits for a promise first. */
-export const isPromised = <T>(value: Eventual<T>): value is Continued<T> =>
+export const isPromised = <T>(value: Eventual<T>): value is Observable<T> & Continued<unknown, T> =>
   isContinued(value) && !isObservable(value[continuation][0]);
 
 /** Works with what a promise leads to, a value or an Observable; with anything else immediately. */
@@ -133,27 +130,27 @@ export const recover = <T>(
 };
 
 /** Makes work an Observable, which does it for each subscriber. */
-export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
-  Object.assign(
-    new Observable<T>((to) => {
-      // Nothing runs for a subscriber that has gone.
-      if (to.closed) return undefined;
-      const value = doFor(to, () => atOnce(work()));
-      if (isObservable(value)) return value.subscribe(to);
-      to.next(value);
-      to.complete();
-      return undefined;
-    }),
-    { [ofWork]: work },
-  );
+export const deferWork = <T>(work: () => Eventual<T>): Observable<T> => {
+  const made: Observable<T> & Partial<Observed<T>> = new Observable((to) => {
+    // Nothing runs for a subscriber that has gone.
+    if (to.closed) return undefined;
+    const value = doFor(to, () => atOnce(work()));
+    if (isObservable(value)) return value.subscribe(to);
+    to.next(value);
+    to.complete();
+    return undefined;
+  });
+  made[ofWork] = work;
+  return made;
+};
 
 const ofWork = Symbol('work');
 
-interface Observed<T> extends Observable<T> {
-  readonly [ofWork]: () => Eventual<T>;
+interface Observed<T> {
+  [ofWork]: () => Eventual<T>;
 }
 
-const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
+const isObserved = <T>(value: Eventual<T>): value is Observable<T> & Observed<T> =>
   isObservable(value) && ofWork in value;
 
 /** Does the work of an Observable that `deferWork` made, like a function call: its value may be there. Any other Observable stays one. */

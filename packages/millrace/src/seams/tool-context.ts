@@ -81,8 +81,9 @@ export const toolContext = (
   const { info: call, demand, local, scheduler } = context;
   const { callId, agent, metadata } = call;
   const scope = scopeOf(context);
-  const own: Omit<ToolContext, 'signal'> & Aborting = {
+  const own: Omit<ToolContext, 'signal'> & Aborting & Scoped = {
     [aborting]: abort,
+    [scoped]: undefined,
     ...scope.labels,
     callId,
     toolCallId,
@@ -97,12 +98,12 @@ export const toolContext = (
     toolkit: liveToolkit(toolkit),
     get: (key) => valueOf(key, values),
   };
-  const lent: ToolContext = sharing(own, 'signal', signalOf);
+  const lent: ToolContext & Scoped = sharing(own, 'signal', signalOf);
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
   const below = { spent: noSpending, base: prefix, unmarked, above: scope.parentTool?.below };
-  scopes.set(lent, { scope, values, stepId, isOver, below, callIds, speaks });
+  lent[scoped] = { of: lent, it: { scope, values, stepId, isOver, below, callIds, speaks } };
   return lent;
 };
 
@@ -131,9 +132,11 @@ const elsewhere = (
   context: ToolContext,
   change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,
 ): ToolContext => {
+  const it = { ...toolScopeOf(context), ...change };
   // A proxy: equal in all fields, with its own identity.
-  const own = new Proxy(context, {});
-  scopes.set(own, { ...toolScopeOf(context), ...change });
+  const own: ToolContext = new Proxy(context, {
+    get: (target, key): unknown => (key === scoped ? { of: own, it } : Reflect.get(target, key)),
+  });
   return own;
 };
 
@@ -177,11 +180,16 @@ export const outputBelow = (context: ToolContext): ToolOutput | undefined => {
   return output?.();
 };
 
-const scopes = new WeakMap<ToolContext, ToolScope>();
+/** The key of the scope in a context. Copies and proxies have that of another context. */
+const scoped = Symbol('scope');
 
-export const toolScopeOf = (context: ToolContext): ToolScope => {
-  const scope = scopes.get(context);
-  if (scope) return scope;
+interface Scoped {
+  [scoped]?: { readonly of: ToolContext; readonly it: ToolScope } | undefined;
+}
+
+export const toolScopeOf = (context: ToolContext & Scoped): ToolScope => {
+  const own = context[scoped];
+  if (own?.of === context) return own.it;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");
 };
 
