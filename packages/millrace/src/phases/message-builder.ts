@@ -33,6 +33,8 @@ export interface MessageBuilder {
   add(chunk: MessageChunk): ChunkOf | undefined;
   /** Continues the message in another response, after a pause. A restart then discards that response only. */
   resume(): void;
+  /** Whether the content has any delta. */
+  isShown(): boolean;
   /** The content as one delta per block. */
   deltas(): readonly ChunkOf[];
   message(): AssistantMessage;
@@ -95,6 +97,8 @@ export const createMessageBuilder = ({
   let latest = noUsage;
   let earlierFacts: VendorFacts | undefined;
   let facts: VendorFacts | undefined;
+  /** The message so far: the arguments of its tool calls are parsed once. */
+  let made: AssistantMessage | undefined;
 
   /** Continues with another response, or with the same one, whose usage counts once. */
   const nextResponse = (isSameRequest = false): void => {
@@ -198,6 +202,7 @@ export const createMessageBuilder = ({
     halt: undefined,
     usage: noUsage,
     resume: () => {
+      made = undefined;
       earlierFacts = joinedFacts(earlierFacts, facts);
       nextResponse();
       paused = copies(attempt.parts);
@@ -207,9 +212,10 @@ export const createMessageBuilder = ({
       attempt.parts.flatMap((part, index, parts) =>
         wholeDeltas(builder.messageId, part, () => tailOf(parts.slice(0, index))),
       ),
+    isShown: () => attempt.parts.some((part) => !('text' in part) || !isBlank(part)),
     message: () => {
       const vendor = joinedFacts(earlierFacts, facts);
-      return {
+      return (made ??= {
         id: builder.messageId,
         role: 'assistant',
         name,
@@ -218,11 +224,13 @@ export const createMessageBuilder = ({
           .filter(({ type }) => builder.halt === undefined || type !== 'tool')
           .flatMap(toBlock),
         ...(vendor === undefined ? {} : { vendor }),
-      };
+      });
     },
-    // After the stop of an interceptor, only usage, facts and another attempt count.
-    add: (chunk) =>
-      builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined,
+    add: (chunk) => {
+      made = undefined;
+      // After the stop of an interceptor, only usage, facts and another attempt count.
+      return builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined;
+    },
   };
   return builder;
 };
@@ -296,12 +304,12 @@ const blockDelta = (messageId: string, block: WholePart['block']): ChunkOf => ({
   block,
 });
 
-const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: string): ChunkOf => ({
-  messageId,
-  kind: 'toolInput',
-  delta,
-  toolCall: Object.freeze({ index, id, name }),
-});
+const toolDelta = (messageId: string, part: ToolPart, delta: string): ChunkOf => {
+  const { index, id, name, shown } = part;
+  const toolCall = shown?.name === name ? shown : Object.freeze({ index, id, name });
+  part.shown = toolCall;
+  return { messageId, kind: 'toolInput', delta, toolCall };
+};
 
 const wholeDeltas = (
   messageId: string,
