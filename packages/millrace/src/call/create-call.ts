@@ -197,11 +197,12 @@ const repeated = (id: string): MillraceError =>
 /** The call as its layers get it. */
 export const callOf = (
   { model, toolkit, options }: CallSetup,
-  asked: Pick<Call, 'history' | 'input'>,
+  { history, input }: Pick<Call, 'history' | 'input'>,
   values: ContextValues,
   createdAt: number,
 ): Call => ({
-  ...asked,
+  history,
+  input,
   status: 'prepared',
   model,
   toolkit,
