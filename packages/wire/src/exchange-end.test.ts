@@ -7,7 +7,17 @@ import {
   openDemand,
 } from 'millrace';
 import { finish, lentContext, marbles, text } from 'millrace/testing';
-import { catchError, type Observable, Subscription, tap, throwError } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  from,
+  lastValueFrom,
+  type Observable,
+  Subscription,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { Endings, Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import { at } from './paths.js';
@@ -191,6 +201,25 @@ describe('the end of an answer', () => {
         }, 10);
       });
     }
+  });
+});
+
+describe('what arrives together', () => {
+  /** How often the time is read for so many pieces of one socket read, and the chunks. */
+  const readsOf = async (pieces: number) => {
+    let reads = 0;
+    const now = (): number => (reads += 1);
+    const scheduler = new Proxy(asyncScheduler, {
+      get: (target, key): unknown => (key === 'now' ? now : Reflect.get(target, key)),
+    });
+    serve(from([...Array<string>(pieces).fill('t'), 'f']));
+    const chunks = await lastValueFrom(answer$({ demand: openDemand, scheduler }).pipe(toArray()));
+    return { reads, chunks: chunks.length };
+  };
+
+  it('is read in one go', async () => {
+    const [few, many] = [await readsOf(1), await readsOf(200)];
+    expect(many).toEqual({ reads: few.reads, chunks: few.chunks + 199 });
   });
 });
 

@@ -33,9 +33,7 @@ export const abortsUnlessComplete =
         isComplete = true;
         to.complete();
       };
-      hear(
-        source,
-        { next: (value) => to.next(value), error: (cause: unknown) => to.error(cause), complete },
-        running,
-      );
+      const next = (value: T): void => to.next(value);
+      const error = (cause: unknown): void => to.error(cause);
+      hear(source, { next, error, complete }, running);
     });

@@ -1,5 +1,5 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { defaultIfEmpty, EMPTY, filter, identity, map, noop } from 'rxjs';
+import { defaultIfEmpty, EMPTY, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
 import { andThen, type Eventual, hasLeft, toObservable } from '../flow/eventual.js';
@@ -127,15 +127,20 @@ export const createHooks = ({
     const made =
       edited === undefined ? Object.assign(around, own, delta) : { ...edited, ...around };
     const event = Object.freeze(withErrorOf(own, made));
-    const record = first.length === 0 ? noop : once(() => tell(first, event));
+    let unrecorded: readonly Listener[] = first;
+    const record = (): void => {
+      const each = unrecorded;
+      unrecorded = noListeners;
+      sendTo(each, event);
+    };
     // In its place in the queue before it is recorded: a store may interrupt the call, whose events then follow this one.
     deliver(() => {
       record();
-      tell(everyone, event);
+      sendTo(everyone, event);
     });
     record();
   };
-  const tell = (to: readonly Listener[], event: AgentEvent): void => {
+  const sendTo = (to: readonly Listener[], event: AgentEvent): void => {
     for (const listener of to) listener.next(event, reportOf);
   };
   /** Nothing follows the last event in the stream of a call, so a problem with it is only shared. */
@@ -145,7 +150,7 @@ export const createHooks = ({
       return;
     }
     const event = Object.freeze(Object.assign(envelope(payload.type, latest, nextSeq()), payload));
-    deliver(() => tell(listeners.filter(isShared), event));
+    deliver(() => sendTo(listeners.filter(isShared), event));
   };
   const report: Hooks['report'] = deliverEvent;
   const deliverModified = (iteration: number, own: ModifiablePayload, event: ModifiablePayload) =>
@@ -226,18 +231,11 @@ export const createHooks = ({
   };
 };
 
+const noListeners: readonly Listener[] = [];
+
 const hears = (listener: Listener): boolean => listener.hears();
 
 const isShared = (listener: Listener): boolean => listener.isShared === true;
-
-const once = (work: () => void): (() => void) => {
-  let left: (() => void) | undefined = work;
-  return () => {
-    const now = left;
-    left = undefined;
-    now?.();
-  };
-};
 
 const withErrorOf = <Event extends object>(payload: Payload | Chunk, event: Event): Event =>
   payload.type === 'postActing' ? withError(event, payload.error) : event;
