@@ -24,7 +24,7 @@ import type { Trampoline } from '../flow/trampoline.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 
-type Payload = ModifiablePayload | ReportedPayload;
+type AnyPayload = ModifiablePayload | ReportedPayload;
 type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
 
 type Emit = <Payload extends ModifiablePayload, T>(
@@ -45,7 +45,7 @@ export interface Hooks {
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event without interceptors; that of a delta in two parts. */
-  report(iteration: number, payload: Payload | Chunk, delta?: ChunkOf): void;
+  report(iteration: number, payload: AnyPayload | Chunk, delta?: ChunkOf): void;
   /** The interceptors of the call, and of the parents that it speaks for. */
   readonly speakerInterceptors: readonly Hook[];
   iteration(): number;
@@ -107,7 +107,7 @@ export const createHooks = ({
   };
   const deliverEvent = (
     iteration: number,
-    own: Payload | Chunk,
+    own: AnyPayload | Chunk,
     delta?: ChunkOf,
     edited?: ModifiablePayload,
   ): void => {
@@ -237,7 +237,7 @@ const hears = (listener: Listener): boolean => listener.hears();
 
 const isShared = (listener: Listener): boolean => listener.isShared === true;
 
-const withErrorOf = <Event extends object>(payload: Payload | Chunk, event: Event): Event =>
+const withErrorOf = <Event extends object>(payload: AnyPayload | Chunk, event: Event): Event =>
   payload.type === 'postActing' ? withError(event, payload.error) : event;
 
 /** Every stage checks the type; this informs the compiler. */
