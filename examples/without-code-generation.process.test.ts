@@ -7,7 +7,14 @@ import ts from 'typescript';
 
 const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
 const [, firstAgent = ''] = /^```ts\n(.*?)^```/ms.exec(readme) ?? [];
-const [weather = ''] = firstAgent.split('const agent =');
+/** Its tool, with a JSON Schema. */
+const weather = `
+  import { createAgent, tool } from 'millrace';
+  import { jsonSchema } from 'millrace/schema';
+  const properties = { city: { type: 'string' } };
+  const input = jsonSchema({ type: 'object', properties, required: ['city'] });
+  const run = ({ city }) => \`Snow in \${city}, -3 °C.\`;
+  const weather = tool({ name: 'weather', description: 'Returns the weather.', input, run });`;
 
 /** What a module prints, with and without the flag. */
 const printed = async (source: string): Promise<readonly [string, string]> => {
@@ -26,7 +33,7 @@ const printed = async (source: string): Promise<readonly [string, string]> => {
   return [one?.stdout ?? '', other?.stdout ?? ''];
 };
 
-/** Calls the tool of the README, as a model does that gives these arguments. */
+/** Calls the tool, as a model does that gives these arguments. */
 const callWith = (input: unknown): string => `${weather}
   import { scriptedModel, text as said, toolCall } from 'millrace/testing';
   const model = scriptedModel([toolCall('weather', ${JSON.stringify(input)})], [said('Done.')]);

@@ -170,7 +170,7 @@ test('replies when the model has finished, and subscribes to it once', () => {
 });
 `;
 
-const readmeOf = ({ name, provider }: Project): string => {
+const readmeOf = ({ name, provider, tarballs }: Project): string => {
   const { about, setUp } = providers[provider];
   return `# ${name}
 
@@ -186,7 +186,11 @@ ${['npm install', ...setUp, 'npm start', 'npm start -- "What is the weather in B
 - \`src/main.ts\`: the program. Choose the model here: each vendor is a package of its own, such as \`@millrace/openai\`.
 - \`src/agent.test.ts\`: a test of the tool, and one in virtual time.
 
-Next: keep a conversation with \`sessions(agent).open('ada')\` of \`millrace/sessions\`, persist it with \`openFiles('.data')\` of
+${Object.keys(tarballs).length > 0 ? fromTarballs : ''}Next: keep a conversation with \`sessions(agent).open('ada')\` of \`millrace/sessions\`, persist it with \`openFiles('.data')\` of
 \`@millrace/store\`, and ask a person before a tool runs with \`requireApproval(weather, …)\` of \`millrace\`.
 `;
 };
+
+const fromTarballs = `The packages of Millrace come from tarballs: to add one, copy its line from \`overrides\` in package.json to \`dependencies\`.
+
+`;

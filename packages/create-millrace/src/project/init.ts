@@ -81,7 +81,7 @@ Options:
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
   $ ${command} my-agent
-  $ ${command} my-agent --yes --provider openai --no-install
+  $ ${command} my-agent ${command.startsWith('npm ') ? '-- ' : ''}--yes --provider openai --no-install
 `;
 
 const providerNames = Object.keys(providers);
@@ -254,7 +254,7 @@ const sourceOf = (
   const folder = resolve(directory, packages);
   const tarballs = Object.fromEntries(tarballsIn(folder));
   if (!Object.hasOwn(tarballs, 'millrace')) {
-    throw new Stop(2, `there is no tarball of millrace in ${folder}: pack it with npm pack`);
+    throw new Stop(2, `there is no tarball of millrace in ${folder}: pack it with npm run pack`);
   }
   return { range, tarballs };
 };

@@ -24,7 +24,7 @@ export const phaseOfAny = (work: (run: Run) => Eventual<Run>): Phase => {
   return operator;
 };
 
-/** Not in a `WeakMap`: each call has its own phases, and entries with new keys delay every garbage collection. */
+/** On the phase and not in a `WeakMap`: each call makes its own phases. */
 const ofPhase = Symbol('phase');
 
 interface WithWork {
