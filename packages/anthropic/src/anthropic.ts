@@ -23,7 +23,7 @@ import { isThinkingEnabled, thinkingConfig } from './thinking.js';
 import { toWireId } from './tool-call-id.js';
 
 /**
- * Creates a model of Anthropic, over its Messages API. The SDK is loaded with the first request.
+ * Creates a model of Anthropic, over its Messages API, and starts to load the SDK.
  *
  * Throws a `config` error for an unknown option. Its streams error with a `MillraceError` without secrets, and with
  * `config` if there is no key; failed requests are retried as `retry` configures. The Messages API only supports `temperature` with

@@ -1,6 +1,6 @@
 import { type Access, type SdkRequests, sdkRequests } from '@millrace/wire';
 
-/** Builds requests with the SDK, which is loaded with the first one, because that takes 250 ms. */
+/** Builds requests with the SDK. Starts to load it, which takes 250 ms. */
 export const createRequests = (access: Access): SdkRequests =>
   sdkRequests(access, '/v1/messages', async (shared) => {
     const { Anthropic } = await import('@anthropic-ai/sdk');

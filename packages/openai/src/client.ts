@@ -2,7 +2,7 @@ import { type Access, type SdkRequests, sdkRequests, variable } from '@millrace/
 import type { EndpointOptions } from './options.js';
 import type { Profile } from './profile.js';
 
-/** Builds requests with the SDK, which is loaded with the first one. */
+/** Builds requests with the SDK. Starts to load it, which takes 100 ms. */
 export const createRequests = (
   { isOpenAI = false }: Profile,
   access: Access,

@@ -87,6 +87,27 @@ describe('sdkRequests', () => {
     expect(await allowed('1').request()).toMatchObject({ url: 'https://acme.example/chat' });
   });
 
+  it('loads the SDK before the first request, which then needs no promise', async () => {
+    const loading = jest.fn(load);
+    const requests = sdkRequests(access, '/chat', loading);
+    expect(loading).not.toHaveBeenCalled();
+    // The module of the target, the client, and its request.
+    while (loading.mock.calls.length === 0) await import('./sdk-target.js');
+    await new Promise(setImmediate);
+    expect(requests('1').request()).toMatchObject({ url: 'https://acme.example/v1/chat' });
+    expect(loading).toHaveBeenCalledTimes(1);
+  });
+
+  it('reports with `config` that the SDK could not be loaded', async () => {
+    const fail = (): Promise<SdkClient> => Promise.reject(new Error("Cannot find package 'acme'"));
+    const requests = sdkRequests(access, '/chat', fail);
+    await expect(requests('1').request()).rejects.toMatchObject({
+      code: 'config',
+      retryable: false,
+      message: expect.stringMatching(/failed to load.*: Cannot find package 'acme'$/),
+    });
+  });
+
   it('loads the SDK again after it could not be loaded', async () => {
     const loading = jest.fn(load).mockRejectedValueOnce(new Error('not found'));
     const requests = sdkRequests(access, '/chat', loading);

@@ -6,10 +6,11 @@ import type { SdkClient, SdkOptions, Target } from './sdk-target.js';
 export type SdkRequests = (body: string) => Pick<Exchange, 'secrets' | 'request'>;
 
 /**
- * Builds requests with a vendor's SDK. `load` creates its client with the first request. The SDK builds the URL and
- * the headers once, because they do not change; each request adds its key. The client has a placeholder key, which
- * stops it from reading one from the environment. Millrace handles retries, timeouts and logs. Requests error with
- * `config` if the SDK refuses to run in a browser.
+ * Builds requests with a vendor's SDK. `load` creates its client. It is called immediately, because loading an SDK takes
+ * longer than a program takes to start. If it fails, the next request calls it again, and errors with `config` if that
+ * fails too, for example because the SDK refuses to run in a browser. The SDK builds the URL and the headers once, because
+ * they do not change; each request adds its key. The client has a placeholder key, which stops it from reading one from
+ * the environment. Millrace handles retries, timeouts and logs.
  */
 export const sdkRequests = (
   access: Access,
@@ -25,6 +26,9 @@ export const sdkRequests = (
     target = typeof credentials === 'function' ? found : withKey(found, credentials);
     return target;
   };
+  const loadOnce = (): Promise<Target> =>
+    (loading ??= loadFirst().finally(() => (loading = undefined)));
+  loadOnce().catch(() => {});
   return (body) => {
     const ready = target;
     if (ready !== undefined && typeof credentials !== 'function') {
@@ -34,9 +38,7 @@ export const sdkRequests = (
     const request = async (): Promise<WireRequest> => {
       const key = typeof credentials === 'function' ? await credentials() : credentials;
       if (!secrets.includes(key.secret)) secrets.push(key.secret);
-      const found =
-        target ?? (await (loading ??= loadFirst().finally(() => (loading = undefined))));
-      return { ...withKey(found, key), body };
+      return { ...withKey(target ?? (await loadOnce()), key), body };
     };
     return { secrets, request };
   };

@@ -1,8 +1,9 @@
-// Loaded with the SDK of a vendor, which is loaded with the first request.
+// Loaded with the SDK of a vendor, after the model is created.
 import { MillraceError } from 'millrace';
 import { longestDelayMs } from 'millrace/values';
 import type { Access } from './access.js';
 import type { WireRequest } from './exchange.js';
+import { describe } from './plain-error.js';
 
 /** Options that the clients of vendors' SDKs have in common. */
 export interface SdkOptions {
@@ -30,7 +31,7 @@ export interface SdkClient {
 /** The URL and the headers of all requests. */
 export type Target = Omit<WireRequest, 'body'>;
 
-/** Lets the SDK build a request. Rejects with `config` if it refuses to run in a browser. */
+/** Lets the SDK build a request. Rejects with `config` if it fails to load, or refuses to run in a browser. */
 export const loadTarget = async (
   { baseURL, headers, dangerouslyAllowBrowser }: Access,
   path: string,
@@ -46,7 +47,7 @@ export const loadTarget = async (
     dangerouslyAllowBrowser,
     fetch: () => Promise.reject(new Error('The SDK only builds requests.')),
   }).catch((error: unknown) => {
-    throw isAboutBrowsers(error) ? keyInBrowser(error) : error;
+    throw isAboutBrowsers(error) ? keyInBrowser(error) : notLoaded(error);
   });
   const { url, req } = await client.buildRequest({
     method: 'post',
@@ -66,5 +67,12 @@ const keyInBrowser = (cause: unknown): MillraceError =>
   new MillraceError(
     'config',
     "Everyone who opens this page can read the key of its model. Call the model on your server, or, for a key that is the user's own, set the option 'dangerouslyAllowBrowser' to true.",
+    { cause },
+  );
+
+const notLoaded = (cause: unknown): MillraceError =>
+  new MillraceError(
+    'config',
+    `The SDK of the model's vendor failed to load. Install the dependencies again: ${describe(cause, (text) => text)}`,
     { cause },
   );
