@@ -28,7 +28,7 @@ export const sdkRequests = (
   };
   const loadOnce = (): Promise<Target> =>
     (loading ??= loadFirst().finally(() => (loading = undefined)));
-  loadOnce().catch(() => {});
+  loadOnce().catch(() => undefined);
   return (body) => {
     const ready = target;
     if (ready !== undefined && typeof credentials !== 'function') {
