@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { node, npm } from './run.mjs';
-import { compiledState, lastCompiled, rememberCompiled } from './set-up/compiled.mjs';
-import { areInstalled } from './set-up/dependencies.mjs';
+import { compiledState, isCompiled, lastCompiled, rememberCompiled } from './set-up/compiled.mjs';
+import {
+  command,
+  installedPart,
+  partFor,
+  rememberCommandInstalled,
+} from './set-up/dependencies.mjs';
 import { isAtLeast } from './set-up/node-version.mjs';
 import { oneAtATime } from './set-up/one-at-a-time.mjs';
 import { readJson, root } from './workspaces.mjs';
@@ -12,19 +16,25 @@ const lock = '.set-up.lock';
 
 /**
  * Makes the workspace ready to run: installs the dependencies and compiles the packages, each only
- * where needed. Says on stderr what takes time, and ends the process with a message if it fails.
+ * where needed, and only what the command needs if that is the need (see `partFor`). Says on stderr
+ * what takes time, and ends the process with a message if it fails.
  */
-export async function setUp() {
+export async function setUp(need = 'all') {
   requireNode();
-  if (isSetUp()) return;
-  const code = await oneAtATime(join(root, lock), catchUp, () =>
-    say(`Waiting for another set-up of this folder (${lock} holds its process id) …`),
+  if (isSetUp(need)) return;
+  const code = await oneAtATime(
+    join(root, lock),
+    () => catchUp(partFor(root, need)),
+    () => say(`Waiting for another set-up of this folder (${lock} holds its process id) …`),
   );
   if (code !== 0) process.exit(code);
 }
 
 /** Whether there is nothing to do. */
-export const isSetUp = () => areInstalled(root) && isCompiled();
+export function isSetUp(need = 'all') {
+  const part = installedPart(root);
+  return (part === 'all' || part === need) && isCompiled(root, part);
+}
 
 /** Ends the process with a message if its version of Node is too old. */
 export function requireNode() {
@@ -36,42 +46,56 @@ export function requireNode() {
   process.exit(1);
 }
 
-const catchUp = async () =>
-  (areInstalled(root) ? 0 : await install()) || (isCompiled() ? 0 : await compile());
+const catchUp = async (part) =>
+  (installedPart(root) === part ? 0 : await install(part)) ||
+  (isCompiled(root, part) ? 0 : await compile(part));
 
-const isCompiled = () => isDeepStrictEqual(compiledState(root), lastCompiled(root));
-
-function install() {
+async function install(part) {
   const why = existsSync(join(root, 'node_modules')) ? 'not up to date' : 'first run';
-  return step({
-    doing: `Installing dependencies (${why}, about 30 s)`,
-    done: 'Installed dependencies',
+  const only = part === 'all' ? [] : ['--workspace', command];
+  const code = await step({
+    ...(part === 'all'
+      ? {
+          doing: `Installing dependencies (${why}, about 30 s)`,
+          done: 'Installed dependencies',
+        }
+      : {
+          doing: `Installing what the command needs (${why}, about 15 s; npm test installs the rest)`,
+          done: 'Installed what the command needs',
+        }),
     failed:
       'npm ci failed. Check the network, or the lock file with `npm install`; then try again.',
     // Flags win over the environment: NODE_ENV=production, or the loglevel of `npm --silent start`.
-    work: () => npm(['ci', '--include=dev', '--loglevel=error', '--no-audit', '--no-fund'], quiet),
+    work: () =>
+      npm(['ci', ...only, '--include=dev', '--loglevel=error', '--no-audit', '--no-fund'], quiet),
   });
+  if (code === 0 && part === 'command') rememberCommandInstalled(root);
+  return code;
 }
 
-async function compile() {
+async function compile(part) {
   const { sources, output } = compiledState(root);
+  const last = lastCompiled(root);
   // tsc trusts its .tsbuildinfo, which lies beside dist: it does not see that output was deleted.
-  const force = output === lastCompiled(root).output ? [] : ['--force'];
-  rememberCompiled(root, { output });
+  const force = output === last.output && last.part === 'all' ? [] : ['--force'];
+  rememberCompiled(root, { output, part });
   const code = await step({
-    doing: 'Building',
+    doing: part === 'all' ? 'Building' : 'Building the command',
     done: 'Built',
     failed: 'The build failed. Correct what it names; if that is not yours, try `npm run clean`.',
     work: async () => {
-      const [compiled, page] = await Promise.all([
-        node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet),
+      const steps = await Promise.all([
         node(['scripts/set-up/pages.mjs'], quiet),
+        // The bundler reads the sources: tsc checks them, and writes declarations.
+        ...(part === 'all'
+          ? [node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet)]
+          : []),
       ]);
-      return [compiled, page].find((it) => it.code !== 0) ?? bundle();
+      return steps.find((it) => it.code !== 0) ?? bundle();
     },
   });
   const built = code === 0 ? { sources } : {};
-  rememberCompiled(root, { ...built, output: compiledState(root).output });
+  rememberCompiled(root, { ...built, output: compiledState(root).output, part });
   return code;
 }
 

@@ -9,10 +9,10 @@ let isReady = false;
 // terminal, and from npm where its shell hands the process over to us. That process starts while
 // this one looks whether there is something to install or to build.
 let { code } = await node(['--import', './scripts/set-up/gate.mjs', ...command], {
-  opens: () => (isReady = isSetUp()),
+  opens: () => (isReady = isSetUp('command')),
 });
 if (!isReady) {
-  await setUp();
+  await setUp('command');
   ({ code } = await node(command));
 }
 process.exit(code);

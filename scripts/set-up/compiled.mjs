@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { readJsonIfWhole, workspaces } from '../workspaces.mjs';
 
 /** A hash of all that the compiler and the bundler read, and one of the names of all that they wrote. */
 export const compiledState = (root) => ({ sources: sources(root), output: output(root) });
 
-/** The state that the last build left. Without `sources`, that build did not succeed. */
+/** The state that the last build left, and the part it built. Without `sources`, that build did not succeed. */
 export const lastCompiled = (root) => readJsonIfWhole(stamp(root)) ?? {};
+
+/** Whether the last build was of this part, of these sources, and its output is still there. */
+export const isCompiled = (root, part) =>
+  isDeepStrictEqual({ ...compiledState(root), part }, lastCompiled(root));
 
 export function rememberCompiled(root, state) {
   mkdirSync(dirname(stamp(root)), { recursive: true });

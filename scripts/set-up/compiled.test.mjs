@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { compiledState, lastCompiled, rememberCompiled } from './compiled.mjs';
+import { compiledState, isCompiled, lastCompiled, rememberCompiled } from './compiled.mjs';
 
 let root;
 const at = (file) => join(root, file);
@@ -27,6 +27,20 @@ it('remembers the state of the last build', () => {
   expect(lastCompiled(root)).toEqual({});
   rememberCompiled(root, compiledState(root));
   expect(lastCompiled(root)).toEqual(compiledState(root));
+});
+
+it.each([
+  ['all', 'command'],
+  ['command', 'all'],
+])('a build of %s is none of %s', (part, other) => {
+  rememberCompiled(root, { ...compiledState(root), part });
+  expect(isCompiled(root, part)).toBe(true);
+  expect(isCompiled(root, other)).toBe(false);
+});
+
+it('a build that failed is none', () => {
+  rememberCompiled(root, { output: compiledState(root).output, part: 'all' });
+  expect(isCompiled(root, 'all')).toBe(false);
 });
 
 describe('the sources', () => {

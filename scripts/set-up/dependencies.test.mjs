@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { areInstalled } from './dependencies.mjs';
+import { areInstalled, installedPart, partFor, rememberCommandInstalled } from './dependencies.mjs';
 
 let root;
 const write = (file, packages) => writeFileSync(join(root, file), JSON.stringify({ packages }));
@@ -55,5 +55,54 @@ describe('dependencies are not installed', () => {
   it('when the lock file no longer names a package', () => {
     write('node_modules/.package-lock.json', { ...rxjs('7.8.2'), 'node_modules/left': {} });
     expect(areInstalled(root)).toBe(false);
+  });
+});
+
+describe('the part for the command', () => {
+  const jest = { 'node_modules/jest': { version: '30.0.0' } };
+
+  beforeEach(() => write('package-lock.json', { '': {}, ...rxjs('7.8.2'), ...jest }));
+
+  /** What `npm ci` with the workspace of the command leaves. */
+  function installCommand() {
+    write('node_modules/.package-lock.json', rxjs('7.8.2'));
+    rememberCommandInstalled(root);
+  }
+
+  it('is enough for the command in a fresh clone, and for nothing else', () => {
+    expect(installedPart(root)).toBeUndefined();
+    expect(partFor(root, 'command')).toBe('command');
+    expect(partFor(root, 'all')).toBe('all');
+  });
+
+  it('is installed once npm recorded it, and is not mistaken for all', () => {
+    installCommand();
+    expect(installedPart(root)).toBe('command');
+    expect(partFor(root, 'command')).toBe('command');
+    expect(areInstalled(root)).toBe(false);
+    expect(partFor(root, 'all')).toBe('all');
+  });
+
+  it('is not installed for another lock file, nor after an interrupted install', () => {
+    installCommand();
+    write('package-lock.json', { '': {}, ...rxjs('7.8.3'), ...jest });
+    expect(installedPart(root)).toBeUndefined();
+    expect(partFor(root, 'command')).toBe('command');
+    installCommand();
+    rmSync(join(root, 'node_modules/.package-lock.json'));
+    expect(installedPart(root)).toBeUndefined();
+  });
+
+  it('never replaces an installation of all, even if that is not up to date', () => {
+    write('node_modules/.package-lock.json', { ...rxjs('7.8.1'), ...jest });
+    expect(installedPart(root)).toBeUndefined();
+    expect(partFor(root, 'command')).toBe('all');
+  });
+
+  it('becomes all once all is installed', () => {
+    installCommand();
+    write('node_modules/.package-lock.json', { ...rxjs('7.8.2'), ...jest });
+    expect(installedPart(root)).toBe('all');
+    expect(partFor(root, 'command')).toBe('all');
   });
 });
