@@ -32,13 +32,13 @@ it('remembers the state of the last build', () => {
 it.each([
   ['all', 'command'],
   ['command', 'all'],
-])('a build of %s is none of %s', (part, other) => {
+])('a build of %s does not count as one of %s', (part, other) => {
   rememberCompiled(root, { ...compiledState(root), part });
   expect(isCompiled(root, part)).toBe(true);
   expect(isCompiled(root, other)).toBe(false);
 });
 
-it('a build that failed is none', () => {
+it('a build that failed does not count', () => {
   rememberCompiled(root, { output: compiledState(root).output, part: 'all' });
   expect(isCompiled(root, 'all')).toBe(false);
 });
