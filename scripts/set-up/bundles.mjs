@@ -23,10 +23,11 @@ async function writeBundle(folder) {
   const shared = await sharedIn(folder, modules);
   const { outputFiles } = await build({
     ...optionsOf(folder),
-    entryPoints: [...modules, ...programsOf(manifest), ...threadsOf(folder)],
+    entryPoints: [...modules, ...programsOf(manifest)],
     plugins: [inOneChunk(folder, modules, shared)],
   });
-  const all = [...outputFiles, ...(await browserFiles(folder, manifest))];
+  const threads = await Promise.all(threadsOf(folder).map((thread) => threadFiles(folder, thread)));
+  const all = [...outputFiles, ...threads.flat(), ...(await browserFiles(folder, manifest))];
   const run = new Set([...programsOf(manifest), ...threadsOf(folder)].map(({ out }) => out));
   const files = all.map((file) => [
     basename(file.path),
@@ -82,6 +83,44 @@ const threadsOf = (folder) =>
   readdirSync(join(folder, 'src'), { recursive: true })
     .filter((path) => path.endsWith('.worker.ts'))
     .map((path) => ({ in: `./src/${path}`, out: basename(path, '.ts') }));
+
+// ---------------------------------------------------------------- threads
+
+/**
+ * A thread loads everything again. So it has what it uses of `millrace` in its own file, and loads nothing else of that,
+ * such as RxJS, which takes longer than all its work.
+ */
+async function threadFiles(folder, thread) {
+  const { outputFiles } = await build({
+    ...optionsOf(folder),
+    entryPoints: [thread],
+    plugins: [forThreads(join(folder, '../millrace'))],
+  });
+  return outputFiles;
+}
+
+const forThreads = (framework) => ({
+  name: 'for threads',
+  setup({ onLoad, onResolve }) {
+    const { name, ...manifest } = readJson(framework, 'package.json');
+    const sources = modulesOf(manifest).map((it) => [
+      it.out === 'index' ? name : `${name}/${it.out}`,
+      it.in,
+    ]);
+    const sourceOf = new Map(sources);
+    onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
+      if (kind === 'entry-point') return undefined;
+      const source = sourceOf.get(path);
+      return source === undefined
+        ? { path, external: true, sideEffects: false }
+        : { path: join(framework, source), sideEffects: false };
+    });
+    onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+      contents: markPure(path, readFileSync(path, 'utf8')),
+      loader: 'ts',
+    }));
+  },
+});
 
 // ---------------------------------------------------------------- browsers
 

@@ -116,6 +116,27 @@ it('bundles programs', async () => {
   expect(run(`await import('${core}/bin.js');`)).toBe('mark\n');
 });
 
+it('bundles a thread with what it uses of the framework, and without the packages that it does not use', async () => {
+  json('packages/store/package.json', {
+    name: 'store',
+    type: 'module',
+    exports: { '.': entry('index', 'index') },
+  });
+  write('packages/store/src/index.ts', "export const store = 'store';");
+  write(
+    'packages/store/src/sqlite/write.worker.ts',
+    "import { value } from 'core/values';\nimport { basename } from 'node:path';\nconsole.log(basename(value));",
+  );
+  write(
+    'packages/millrace/src/values/index.ts',
+    "import { of } from 'rxjs';\nexport { word as value } from '../word.js';\nexport const value$ = of(1);",
+  );
+  await writeBundles(root);
+  const thread = readFileSync(at('packages/store/dist/bundle/write.worker.js'), 'utf8');
+  expect(thread.match(/^import .*$/gm)).toEqual(['import { basename } from "node:path";']);
+  expect(run("await import('./packages/store/dist/bundle/write.worker.js');")).toBe('mark\n');
+});
+
 it('removes what an earlier build wrote', async () => {
   await writeBundles(root);
   const before = bundled();
