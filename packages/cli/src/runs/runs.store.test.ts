@@ -271,7 +271,7 @@ describe('npx @millrace/cli resume', () => {
   it('names the store again if it was named', async () => {
     const argv = ['-q', '--store', './my runs', 'Hi'];
     const { err } = await home.ran(argv, scriptedModel(failing), { directory: home.path });
-    expect(err).toMatch(/millrace resume \w{8} --store '\.\/my runs'\n$/);
+    expect(err).toMatch(/npx @millrace\/cli resume \w{8} --store '\.\/my runs'\n$/);
   });
 
   it('asks the same model as before, or says what it lacks', async () => {
