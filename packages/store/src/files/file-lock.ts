@@ -34,21 +34,17 @@ export const tryLock = async (
   seen?: ObservedHolder,
 ): Promise<LeaseAttempt<FileLock>> => {
   const own = newHolderId();
-  const create = (): Promise<boolean> =>
-    staging.create(path, (made) => writeFile(join(made, own), ''));
-  // Nearly all locks are free, and the attempt costs less than a look.
-  if (seen === undefined && (await create())) return { lease: heldLock(path, own, onLost) };
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const names = await readNames(path);
-    const name = names.find(isHolderId);
+    const name = await holderIn(path);
     if (name === undefined) {
-      const removal = await removalIn(path, names);
+      const removal = await removalIn(path);
       if (removal !== undefined) {
         const isSilent = seen?.holder === removal.holder && seen.forMs >= leaseMs;
         if (!isSilent && !removal.isOld) return { holder: removal.holder };
         await staging.discard(path);
       }
-      if (await create()) return { lease: heldLock(path, own, onLost) };
+      const isMade = await staging.create(path, (made) => writeFile(join(made, own), ''));
+      if (isMade) return { lease: heldLock(path, own, onLost) };
       continue;
     }
     const holder = await heartbeatOf(path, name);
@@ -67,7 +63,7 @@ export const tryLock = async (
 
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
   if (!existsSync(path)) return false;
-  const name = (await readNames(path)).find(isHolderId);
+  const name = await holderIn(path);
   if (name === undefined || processStatus(name) === 'gone') return false;
   const found = await statIfExists(join(path, name));
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) <= leaseMs;
@@ -122,9 +118,12 @@ const whenExiting = (work: () => void): (() => void) => {
 
 const ignored = (): void => undefined;
 
+const holderIn = async (path: string): Promise<string | undefined> =>
+  (await readNames(path)).find(isHolderId);
+
 /** A removal that is under way or was interrupted: the call itself is in the place of its lock. */
-const removalIn = async (path: string, names: readonly string[]) => {
-  if (!names.some((name) => name.endsWith(segmentEnd))) return undefined;
+const removalIn = async (path: string) => {
+  if (!(await readNames(path)).some((name) => name.endsWith(segmentEnd))) return undefined;
   const found = await statIfExists(path);
   if (found === undefined) return undefined;
   const { ino, ctimeMs } = found;

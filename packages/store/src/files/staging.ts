@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { alreadyExists, readNames, ifMissing } from './file-system.js';
 import { processStatus, newHolderId } from './holder-id.js';
 import { makeDirectory, syncDirectories } from './make-directory.js';
-import { sharedAttempt } from '../shared-attempt.js';
 
 /** A staging directory: directories are built here before they appear, and moved here before they are deleted. */
 export interface Staging {
@@ -17,14 +16,14 @@ export interface Staging {
 /** Stages in `.aside` under `root`, unless `check` throws. Deletes the leftovers of crashes before the first use. */
 export const createStaging = (root: string, check?: () => void): Staging => {
   const directory = join(root, '.aside');
-  const prepared = sharedAttempt(async () => {
+  let isSwept = false;
+  const ready = async (): Promise<void> => {
+    check?.();
+    if (isSwept) return;
     await makeDirectory(directory);
     // Leftovers only cost disk space.
     await sweep(directory).catch(() => undefined);
-  });
-  const ready = (): Promise<void> => {
-    check?.();
-    return prepared();
+    isSwept = true;
   };
   return {
     create: async (path, fill) => {
