@@ -1,7 +1,22 @@
 import { checkOptions, isFunction, type Rule } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
-import { asapScheduler, Observable, type OperatorFunction, type Subscription } from 'rxjs';
-import { spread } from './parts/spread.js';
+import {
+  asapScheduler,
+  auditTime,
+  buffer,
+  bufferCount,
+  catchError,
+  concat,
+  connect,
+  EMPTY,
+  filter,
+  map,
+  merge,
+  type Observable,
+  of,
+  type OperatorFunction,
+  timer,
+} from 'rxjs';
 
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
@@ -21,11 +36,12 @@ export const toServerSentEvents = (
     const id = idOf?.(index);
     return id === undefined ? '' : `id: ${id}\n`;
   };
-  return spread(
-    (value, index) => [`${idLine(index)}data: ${JSON.stringify(value)}\n\n`],
-    // Without an id: if the call is resumed, other events may get its index.
-    () => (last === undefined ? [] : [`data: ${last}\n\n`]),
-  );
+  return (value$) =>
+    concat(
+      value$.pipe(map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`)),
+      // Without an id: if the call is resumed, other events may get its index.
+      last === undefined ? EMPTY : of(`data: ${last}\n\n`),
+    );
 };
 
 const isLine: Rule = [
@@ -41,38 +57,32 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
 /** Encodes strings as the body of a response. Strings that are emitted together become one chunk. */
 export const toBody = (
   text$: (demand: Demand) => Observable<string>,
-): ReadableStream<Uint8Array<ArrayBuffer>> =>
-  toReadableStream((demand) => together$(text$(demand)), { highWaterMark: 4 });
-
-const encoder = new TextEncoder();
+): ReadableStream<Uint8Array<ArrayBuffer>> => {
+  const encoder = new TextEncoder();
+  return toReadableStream(
+    (demand) =>
+      text$(demand).pipe(
+        // Delay the error until the strings that were emitted with it are flushed.
+        catchError((cause: unknown) =>
+          timer(0, asapScheduler).pipe(
+            map((): never => {
+              throw cause;
+            }),
+          ),
+        ),
+        connect((each$) =>
+          each$.pipe(
+            buffer(
+              merge(each$.pipe(auditTime(0, asapScheduler)), each$.pipe(bufferCount(mostTogether))),
+            ),
+          ),
+        ),
+        map((texts) => texts.join('')),
+        filter(Boolean),
+        map((text) => encoder.encode(text)),
+      ),
+    { highWaterMark: 4 },
+  );
+};
 
 const mostTogether = 16;
-
-/** Joins the strings of one turn of the event loop, up to 16. The end, or an error, follows them. */
-const together$ = (text$: Observable<string>): Observable<Uint8Array<ArrayBuffer>> =>
-  new Observable((subscriber) => {
-    let texts: string[] = [];
-    let turn: Subscription | undefined;
-    const flush = (): void => {
-      turn?.unsubscribe();
-      turn = undefined;
-      const joined = texts.join('');
-      texts = [];
-      if (joined !== '') subscriber.next(encoder.encode(joined));
-    };
-    subscriber.add(() => turn?.unsubscribe());
-    return text$.subscribe({
-      next: (text) => {
-        if (texts.push(text) >= mostTogether) flush();
-        else turn ??= asapScheduler.schedule(flush);
-      },
-      error: (error: unknown) => {
-        flush();
-        subscriber.error(error);
-      },
-      complete: () => {
-        flush();
-        subscriber.complete();
-      },
-    });
-  });

@@ -1,5 +1,15 @@
 import type { AgentEvent, Demand } from 'millrace';
-import { defer, filter, identity, type MonoTypeOperatorFunction, Observable } from 'rxjs';
+import {
+  defer,
+  endWith,
+  filter,
+  identity,
+  interval,
+  map,
+  merge,
+  type MonoTypeOperatorFunction,
+  takeWhile,
+} from 'rxjs';
 import { placeless } from '../parts/encode-parts.js';
 
 /** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
@@ -73,20 +83,14 @@ export const withoutTakenBack = (
 export const discardedIn = (events: readonly AgentEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'messageDiscarded' ? [event.messageId] : []));
 
-/** Sends a comment at each beat, so proxies do not close a silent stream. */
+/** Sends a comment at intervals, so proxies do not close a silent stream. */
 export const withHeartbeats =
-  (beat$: Observable<unknown>, demand: Demand): MonoTypeOperatorFunction<string> =>
+  (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
   (text$) =>
-    new Observable((subscriber) => {
-      subscriber.add(
-        beat$.subscribe({
-          next: () => {
-            if (demand.isOpen) subscriber.next(': \n\n');
-          },
-          error: (error: unknown) => {
-            subscriber.error(error);
-          },
-        }),
-      );
-      return text$.subscribe(subscriber);
-    });
+    merge(
+      text$.pipe(endWith(undefined)),
+      interval(ms).pipe(
+        filter(() => demand.isOpen),
+        map(() => ': \n\n'),
+      ),
+    ).pipe(takeWhile((text) => text !== undefined));

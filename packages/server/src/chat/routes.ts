@@ -1,16 +1,6 @@
 import type { MillraceError } from 'millrace';
 import { watchStream } from 'millrace/values';
-import {
-  catchError,
-  concatMap,
-  defer,
-  interval,
-  map,
-  noop,
-  type Observable,
-  of,
-  share,
-} from 'rxjs';
+import { catchError, concatMap, defer, map, noop, type Observable, of } from 'rxjs';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
@@ -73,9 +63,7 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
     ...options.protocols,
   ];
   const routes = protocols.flatMap((protocol) => protocol(served)).map(withPattern);
-  // One timer for all streams.
-  const beat$ = interval(options.heartbeatMs).pipe(share());
-  const server: VisitedServer = { ...options, conversations, approvals, beat$ };
+  const server: VisitedServer = { ...options, conversations, approvals };
   return {
     respond$: (request) =>
       defer(() => {

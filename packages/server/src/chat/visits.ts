@@ -53,8 +53,7 @@ export interface VisitedServer extends Pick<ForRequest, 'metadata'> {
   readonly conversations: Conversations;
   readonly approvals: ApprovalQueue | undefined;
   readonly maxBytes: number;
-  /** Emits when silent streams send a comment. */
-  readonly beat$: Observable<unknown>;
+  readonly heartbeatMs: number;
 }
 
 export const createVisit = (
@@ -212,14 +211,14 @@ const aloneOf = (
 };
 
 const streamed = (
-  { beat$ }: VisitedServer,
+  { heartbeatMs }: VisitedServer,
   answering: Answering,
   headers: StreamFormat['headers'],
   text$: (demand: Demand) => Observable<string>,
   streams?: Answering['streams'],
 ): Response => {
   answering.streams = streams;
-  const body = toBody((demand) => text$(demand).pipe(withHeartbeats(beat$, demand)));
+  const body = toBody((demand) => text$(demand).pipe(withHeartbeats(heartbeatMs, demand)));
   return new Response(body, { headers });
 };
 

@@ -1,10 +1,17 @@
-import type { AgentEvent } from 'millrace';
-import { isMillraceError, MillraceError, noUsage } from 'millrace';
-import { catchError, defer, type OperatorFunction } from 'rxjs';
+import { type AgentEvent, isMillraceError, MillraceError, noUsage } from 'millrace';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  type Observable,
+  type OperatorFunction,
+} from 'rxjs';
 import type { Masks } from '../masks.js';
 import type { CallEnd, Part } from './part.js';
 import { createRunParts, type RunParts } from './run-parts.js';
-import { spread } from './spread.js';
 
 /**
  * Converts the events of calls to parts. Each root call is a run that always ends, even if the events stop early. An
@@ -32,22 +39,22 @@ export const toParts =
         if (event.type === 'error' && event.parentId === undefined) shown = event.error;
         return parts;
       };
-      const endAll = (end: CallEnd): readonly Part[] => {
-        const open = [...runs.values()];
-        runs.clear();
-        return open.flatMap((run) => run.end(end));
-      };
-      const afterError = (cause: unknown): readonly Part[] => {
-        if (shown !== undefined && cause === shown) return endAll({ status: 'aborted' });
+      const endAll$ = (end: CallEnd): Observable<Part> =>
+        defer(() => {
+          const open = [...runs.values()];
+          runs.clear();
+          return from(open.flatMap((run) => run.end(end)));
+        });
+      const afterError$ = (cause: unknown): Observable<Part> => {
+        if (shown !== undefined && cause === shown) return endAll$({ status: 'aborted' });
         const error = toCallError(cause);
-        if (runs.size > 0) return endAll({ status: 'failed', error });
+        if (runs.size > 0) return endAll$({ status: 'failed', error });
         if (!hasBegun) throw error;
         masks.error(error);
-        return [];
+        return EMPTY;
       };
-      return event$.pipe(
-        spread(take, () => endAll({ status: 'aborted' })),
-        catchError(afterError),
+      return concat(event$.pipe(concatMap(take)), endAll$({ status: 'aborted' })).pipe(
+        catchError(afterError$),
       );
     });
 
@@ -66,7 +73,7 @@ export const encodedBy =
   (event$) =>
     event$.pipe(
       parts,
-      spread(encode),
+      concatMap(encode),
       catchError((cause: unknown) => encode(failure(cause))),
     );
 
