@@ -74,8 +74,6 @@ const aims = {
   'subscriptions: question': 22,
   'subscriptions: turn with a tool': 15,
   'subscriptions: further tool call': 1,
-  'subscriptions: turn with an async tool': 15,
-  'subscriptions: further async tool call': 1,
   'subscriptions: delta': 0,
   'subscriptions: journal': 19,
   'subscriptions: delta with a journal': 0,

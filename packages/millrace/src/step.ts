@@ -154,12 +154,10 @@ export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
   const own = new Map<Cell<unknown>, unknown>();
   return <T>(key: Cell<T>) => {
     const cells = key.of === 'call' ? own : family;
-    const known = cells.get(key);
-    const value = known ?? key.create();
-    if (known === undefined) cells.set(key, value);
+    if (!cells.has(key)) cells.set(key, key.create());
     // Each cell maps to the value that it created.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-    return value as T;
+    return cells.get(key) as T;
   };
 };
 

@@ -110,7 +110,6 @@ const guardedCalls = (
       merge(
         driver.claim$(callId).pipe(
           map((claim) => ({
-            ...claim,
             append$: writing((records: readonly NewRecord[]) => claim.append$(records)),
           })),
         ),

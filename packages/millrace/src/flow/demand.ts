@@ -60,13 +60,10 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
   new Joined(first.filter((demand) => demand !== undefined));
 
 class Joined implements JoinableDemand {
-  /** Beside the subject, whose value takes long to read: each event does. */
-  private members: readonly Demand[];
   private readonly members$: BehaviorSubject<readonly Demand[]>;
   readonly open$: Observable<boolean>;
 
   constructor(first: readonly Demand[]) {
-    this.members = first;
     this.members$ = new BehaviorSubject(first);
     this.open$ = this.members$.pipe(
       switchMap(allOpen$),
@@ -76,25 +73,19 @@ class Joined implements JoinableDemand {
   }
 
   get isOpen(): boolean {
-    return this.members.every(isOpened);
+    return this.members$.value.every(({ isOpen }) => isOpen);
   }
 
   join(demand: Demand): () => void {
-    this.#change([...this.members, demand]);
+    const members$ = this.members$;
+    members$.next([...members$.value, demand]);
     return () => {
       // A demand that joined twice is removed once.
-      const index = this.members.lastIndexOf(demand);
-      if (index !== -1) this.#change(this.members.toSpliced(index, 1));
+      const index = members$.value.lastIndexOf(demand);
+      if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
     };
   }
-
-  #change(members: readonly Demand[]): void {
-    this.members = members;
-    this.members$.next(members);
-  }
 }
-
-const isOpened = ({ isOpen }: Demand): boolean => isOpen;
 
 const allOpen$ = ([first = openDemand, ...more]: readonly Demand[]): Observable<boolean> =>
   more.length === 0

@@ -41,27 +41,16 @@ export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => {
-  if (!isObservable(value)) return hasLeft() ? EMPTY : work(value);
-  if (!isContinued(value)) return continued$(value, work);
-  // However many steps follow, there is one subscription: they are work of the first one.
-  const [source, before] = value[continuation];
-  return continued$(source, (it) => andThen(before(it), work));
+  if (isObservable(value)) return continued$(value, work);
+  return hasLeft() ? EMPTY : work(value);
 };
-
-/** As `andThen`, for a promise. */
-export const whenSettled = <In, Out>(
-  promise: PromiseLike<In>,
-  work: (value: In) => Eventual<Out>,
-): Observable<Out> => continued$(promise, work);
-
-type Source<T> = Observable<T> | PromiseLike<T>;
 
 /** As `mergeMap`. A value that is there needs no subscription. */
 const continued$ = <In, Out>(
-  source: Source<In>,
+  source$: Observable<In>,
   work: (value: In) => Eventual<Out>,
-): Observable<Out> => {
-  const made: Observable<Out> & Partial<Continued<In, Out>> = new Observable((to) => {
+): Observable<Out> =>
+  new Observable((to) => {
     let running = 1;
     const error = (cause: unknown): void => to.error(cause);
     const complete = (): void => {
@@ -70,49 +59,17 @@ const continued$ = <In, Out>(
     };
     const next = (value: In): void => {
       try {
-        const value$ = doFor(to, () => atOnce(work(value)));
-        if (isObservable(value$)) {
+        const made = doFor(to, () => work(value));
+        if (isObservable(made)) {
           running += 1;
-          hear(value$, { next: (it) => to.next(it), error, complete }, to);
-        } else to.next(value$);
+          hear(made, { next: (it) => to.next(it), error, complete }, to);
+        } else to.next(made);
       } catch (cause) {
         error(cause);
       }
     };
-    if (isObservable(source)) hear(source, { next, error, complete }, to);
-    else
-      source.then((value) => {
-        if (to.closed) return;
-        next(value);
-        complete();
-      }, error);
+    hear(source$, { next, error, complete }, to);
   });
-  made[continuation] = [source, work];
-  return made;
-};
-
-const continuation = Symbol('continuation');
-
-interface Continued<In, Out> {
-  [continuation]: readonly [source: Source<In>, work: (value: In) => Eventual<Out>];
-}
-
-const isContinued = <T>(value: Eventual<T>): value is Observable<T> & Continued<unknown, T> =>
-  isObservable(value) && continuation in value;
-
-/** Whether it waits for a promise first. */
-export const isPromised = <T>(value: Eventual<T>): value is Observable<T> & Continued<unknown, T> =>
-  isContinued(value) && !isObservable(value[continuation][0]);
-
-/** Works with what a promise leads to, a value or an Observable; with anything else immediately. */
-export const oncePromised = <In, Out>(
-  value: Eventual<In>,
-  work: (value: Eventual<In>) => Eventual<Out>,
-): Eventual<Out> => {
-  if (!isPromised(value)) return work(value);
-  const [source, before] = value[continuation];
-  return continued$(source, (it) => work(before(it)));
-};
 
 /** As `catchError`, for work that may need no Observable. */
 export const recover = <T>(
@@ -130,27 +87,27 @@ export const recover = <T>(
 };
 
 /** Makes work an Observable, which does it for each subscriber. */
-export const deferWork = <T>(work: () => Eventual<T>): Observable<T> => {
-  const made: Observable<T> & Partial<Observed<T>> = new Observable((to) => {
-    // Nothing runs for a subscriber that has gone.
-    if (to.closed) return undefined;
-    const value = doFor(to, () => atOnce(work()));
-    if (isObservable(value)) return value.subscribe(to);
-    to.next(value);
-    to.complete();
-    return undefined;
-  });
-  made[ofWork] = work;
-  return made;
-};
+export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
+  Object.assign(
+    new Observable<T>((to) => {
+      // Nothing runs for a subscriber that has gone.
+      if (to.closed) return undefined;
+      const value = doFor(to, () => atOnce(work()));
+      if (isObservable(value)) return value.subscribe(to);
+      to.next(value);
+      to.complete();
+      return undefined;
+    }),
+    { [ofWork]: work },
+  );
 
 const ofWork = Symbol('work');
 
-interface Observed<T> {
-  [ofWork]: () => Eventual<T>;
+interface Observed<T> extends Observable<T> {
+  readonly [ofWork]: () => Eventual<T>;
 }
 
-const isObserved = <T>(value: Eventual<T>): value is Observable<T> & Observed<T> =>
+const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
   isObservable(value) && ofWork in value;
 
 /** Does the work of an Observable that `deferWork` made, like a function call: its value may be there. Any other Observable stays one. */

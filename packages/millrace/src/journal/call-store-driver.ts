@@ -62,8 +62,6 @@ export interface RemovedCall {
 }
 
 export interface Claim {
-  /** Whether the call had no records when it was claimed: there is nothing to read. Default: false. */
-  readonly isNew?: boolean | undefined;
   /**
    * Appends records, all or none, in order. Completes once they are durable; events without a step need not outlast
    * the process. Errors with `conflict` if another writer has the call, and `store`. Not called concurrently. Cold.

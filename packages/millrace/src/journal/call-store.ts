@@ -5,7 +5,6 @@ import {
   AsyncSubject,
   concatMap,
   defer,
-  EMPTY,
   mergeMap,
   noop,
   reduce,
@@ -96,7 +95,7 @@ const open$ = <T>(
     return appender$.pipe(
       restoreAsyncContext(),
       concatMap((appender) =>
-        written$(driver, logs, callId, appender.isNew).pipe(
+        written$(driver, logs, callId).pipe(
           concatMap((written) => run(journalOf(appender, logs, callId, events, written))),
         ),
       ),
@@ -118,9 +117,8 @@ const written$ = (
   driver: CallStoreDriver,
   { whole$ }: ConversationLogs,
   callId: string,
-  isNew: boolean,
 ): Observable<Written> =>
-  defer(() => (isNew ? EMPTY : driver.read$(callId))).pipe(
+  defer(() => driver.read$(callId)).pipe(
     restoreAsyncContext(),
     concatMap(whole$),
     failAs('store', 'The journal could not be read'),
@@ -305,8 +303,6 @@ const openWriter = (driver: CallStoreDriver, callId: string, { scheduler, durabl
 };
 
 interface Appender {
-  /** Whether the call has no records before these. */
-  readonly isNew: boolean;
   /** Sets the position of the last existing record. Default: 0. */
   readonly startAt: (position: number) => void;
   readonly push: (make: (position: number) => NewRecord) => void;
@@ -378,7 +374,6 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
     enqueue(deltaRecord(first, more), 1 + more.length);
   };
   return {
-    isNew: claim.isNew === true,
     demand,
     fail,
     startAt: (last) => {

@@ -36,7 +36,6 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
           if (call.records.length === 0) calls.delete(callId);
         });
         subscriber.next({
-          isNew: call.records.length === 0,
           append$: (records) =>
             deferWork(() => {
               if (!isHeld) throw taken(callId);

@@ -91,11 +91,10 @@ export const toModel = (messages: readonly Message[]): readonly Message[] =>
   );
 
 const convert = (message: ToolMessage): ToolMessage => {
-  if (message.content.every(({ note, details }) => (note ?? details) === undefined))
-    return Object.freeze(message);
-  const content = Object.freeze(message.content.map(resultToModel));
-  const result = Object.freeze({ ...message, content });
-  converted.set(message, result);
+  const result = message.content.some(({ note, details }) => (note ?? details) !== undefined)
+    ? { ...message, content: Object.freeze(message.content.map(resultToModel)) }
+    : message;
+  converted.set(message, Object.freeze(result));
   return result;
 };
 

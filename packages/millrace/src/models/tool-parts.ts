@@ -13,8 +13,6 @@ export interface ToolPart {
   readonly key: Pick<ToolCallChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
-  /** As events of its deltas name it. */
-  shown?: Readonly<Pick<ToolPart, 'index' | 'id' | 'name'>>;
   input?: unknown;
   refusal?: string;
   suspends?: Suspends;

@@ -7,8 +7,8 @@ import type { LoopCall } from '../seams/call.js';
 import { andThen, type Eventual } from '../flow/eventual.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
 import type { Context } from '../seams/layer.js';
-import type { AfterModel, BeforeModel, Chunk, ModifiablePayload } from '../events.js';
-import { streamMessage$ } from './stream-message.js';
+import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
+import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
 import { cell, type Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
@@ -152,7 +152,7 @@ export const modelStep = (
         usage: addUsage(earlier, own.usage),
         stop: event.type === 'postReasoning' && event.stop === true,
         again: event.type === 'postReasoning' ? event.again : undefined,
-        isShown: own.isShown(),
+        isShown: own.deltas().length > 0,
         halt: own.halt,
         malformed: own.malformed,
         model,

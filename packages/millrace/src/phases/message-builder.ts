@@ -33,8 +33,6 @@ export interface MessageBuilder {
   add(chunk: MessageChunk): ChunkOf | undefined;
   /** Continues the message in another response, after a pause. A restart then discards that response only. */
   resume(): void;
-  /** Whether the content has any delta. */
-  isShown(): boolean;
   /** The content as one delta per block. */
   deltas(): readonly ChunkOf[];
   message(): AssistantMessage;
@@ -50,8 +48,7 @@ interface DraftInit {
 
 interface TextPart extends Pick<TextBlock, 'separate' | 'phase'> {
   readonly type: 'text' | 'thinking';
-  /** Grows in place: a string that is only added to is joined when it is read. */
-  text: string;
+  readonly deltas: string[];
   readonly citations: Citation[];
   signature?: string;
   redacted?: boolean;
@@ -97,8 +94,6 @@ export const createMessageBuilder = ({
   let latest = noUsage;
   let earlierFacts: VendorFacts | undefined;
   let facts: VendorFacts | undefined;
-  /** The message so far: the arguments of its tool calls are parsed once. */
-  let made: AssistantMessage | undefined;
 
   /** Continues with another response, or with the same one, whose usage counts once. */
   const nextResponse = (isSameRequest = false): void => {
@@ -113,7 +108,7 @@ export const createMessageBuilder = ({
     const last = attempt.parts.at(-1);
     if (last?.type === kind && last.isClosed !== true) return last;
     const isSeparate = kind === 'text' && isApart && tailOf(attempt.parts) !== '';
-    const part = { type: kind, text: '', citations: [], ...(isSeparate && { separate: true }) };
+    const part = { type: kind, deltas: [], citations: [], ...(isSeparate && { separate: true }) };
     if (kind === 'text') isApart = false;
     attempt.parts.push(part);
     return part;
@@ -121,8 +116,8 @@ export const createMessageBuilder = ({
   const addText = (chunk: Extract<ModelChunk, { type: TextPart['type'] }>): ChunkOf | undefined => {
     const part = openPart(chunk.type);
     const { parts } = attempt;
-    const before = part.separate === true && part.text === '' ? tailOf(parts) : '';
-    part.text += chunk.text;
+    const before = part.separate === true && hasNoText(part) ? tailOf(parts) : '';
+    part.deltas.push(chunk.text);
     seal(part, chunk);
     return textDelta(builder.messageId, part, chunk.text, before);
   };
@@ -131,7 +126,7 @@ export const createMessageBuilder = ({
     const last = parts.at(-1);
     if (last?.type === 'text' && isBlank(last) && last.vendorData === undefined) parts.pop();
     const start = defined({ separate, phase, vendorData });
-    parts.push({ type: 'text', text: '', citations: [], ...start });
+    parts.push({ type: 'text', deltas: [], citations: [], ...start });
   };
   const addCitation = ({ citation }: ChunkOfType<'citation'>): ChunkOf => {
     const isText = (part: ContentPart): part is TextPart => part.type === 'text';
@@ -202,7 +197,6 @@ export const createMessageBuilder = ({
     halt: undefined,
     usage: noUsage,
     resume: () => {
-      made = undefined;
       earlierFacts = joinedFacts(earlierFacts, facts);
       nextResponse();
       paused = copies(attempt.parts);
@@ -212,10 +206,9 @@ export const createMessageBuilder = ({
       attempt.parts.flatMap((part, index, parts) =>
         wholeDeltas(builder.messageId, part, () => tailOf(parts.slice(0, index))),
       ),
-    isShown: () => attempt.parts.some((part) => !('text' in part) || !isBlank(part)),
     message: () => {
       const vendor = joinedFacts(earlierFacts, facts);
-      return (made ??= {
+      return {
         id: builder.messageId,
         role: 'assistant',
         name,
@@ -224,13 +217,11 @@ export const createMessageBuilder = ({
           .filter(({ type }) => builder.halt === undefined || type !== 'tool')
           .flatMap(toBlock),
         ...(vendor === undefined ? {} : { vendor }),
-      });
+      };
     },
-    add: (chunk) => {
-      made = undefined;
-      // After the stop of an interceptor, only usage, facts and another attempt count.
-      return builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined;
-    },
+    // After the stop of an interceptor, only usage, facts and another attempt count.
+    add: (chunk) =>
+      builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined,
   };
   return builder;
 };
@@ -254,9 +245,13 @@ const continuesApart = (parts: readonly ContentPart[]): boolean =>
 
 /** Text grows in place. */
 const copies = (parts: readonly ContentPart[]): ContentPart[] =>
-  parts.map((part) => ('citations' in part ? { ...part, citations: [...part.citations] } : part));
+  parts.map((part) =>
+    'deltas' in part ? { ...part, deltas: [...part.deltas], citations: [...part.citations] } : part,
+  );
 
-const isBlank = ({ text, citations }: TextPart): boolean => citations.length === 0 && text === '';
+const hasNoText = ({ deltas }: TextPart): boolean => deltas.every((delta) => delta === '');
+
+const isBlank = (part: TextPart): boolean => part.citations.length === 0 && hasNoText(part);
 
 /** The last two characters of the text so far, as `textOf` joins it. */
 const tailOf = (parts: readonly ContentPart[]): string => {
@@ -272,7 +267,7 @@ const tailOf = (parts: readonly ContentPart[]): string => {
 };
 
 const textOfPart = (part: ContentPart | undefined): Pick<TextBlock, 'text' | 'separate'> => {
-  if (part?.type === 'text') return part;
+  if (part?.type === 'text') return { ...part, text: part.deltas.join('') };
   return part?.type === 'whole' && part.block.type === 'text' ? part.block : { text: '' };
 };
 
@@ -284,10 +279,12 @@ const textDelta = (
 ): ChunkOf | undefined => {
   const { type: kind, phase } = part;
   if (text === '') return undefined;
-  const delta = separatorOf(before, part) + text;
-  return phase === undefined
-    ? { messageId, kind, delta }
-    : { messageId, kind, delta, textPhase: phase };
+  return {
+    messageId,
+    kind,
+    delta: separatorOf(before, part) + text,
+    ...(phase === undefined ? {} : { textPhase: phase }),
+  };
 };
 
 const citationDelta = (messageId: string, citation: Citation): ChunkOf => ({
@@ -304,12 +301,12 @@ const blockDelta = (messageId: string, block: WholePart['block']): ChunkOf => ({
   block,
 });
 
-const toolDelta = (messageId: string, part: ToolPart, delta: string): ChunkOf => {
-  const { index, id, name, shown } = part;
-  const toolCall = shown?.name === name ? shown : Object.freeze({ index, id, name });
-  part.shown = toolCall;
-  return { messageId, kind: 'toolInput', delta, toolCall };
-};
+const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: string): ChunkOf => ({
+  messageId,
+  kind: 'toolInput',
+  delta,
+  toolCall: Object.freeze({ index, id, name }),
+});
 
 const wholeDeltas = (
   messageId: string,
@@ -324,7 +321,8 @@ const wholeDeltas = (
       return [toolDelta(messageId, part, delta)];
     }
     default: {
-      const delta = textDelta(messageId, part, part.text, part.separate === true ? before() : '');
+      const text = part.deltas.join('');
+      const delta = textDelta(messageId, part, text, part.separate === true ? before() : '');
       return [
         ...(delta === undefined ? [] : [delta]),
         ...part.citations.map((citation) => citationDelta(messageId, citation)),
@@ -351,13 +349,15 @@ const toBlock = (part: ContentPart): readonly AssistantBlock[] => {
     case 'tool':
       return [toToolCall(part)];
     case 'text': {
-      const { text, separate, phase, vendorData } = part;
+      const { deltas, separate, phase, vendorData } = part;
+      const text = deltas.join('');
       const citations = part.citations.length === 0 ? {} : { citations: [...part.citations] };
       if (isBlank(part) && vendorData === undefined) return [];
       return [{ type: 'text', text, ...citations, ...defined({ separate, phase, vendorData }) }];
     }
     case 'thinking': {
-      const { text, signature, redacted, vendorData } = part;
+      const { deltas, signature, redacted, vendorData } = part;
+      const text = deltas.join('');
       if (text === '' && (signature ?? vendorData) === undefined) return [];
       return [{ type: 'thinking', text, ...defined({ signature, redacted, vendorData }) }];
     }

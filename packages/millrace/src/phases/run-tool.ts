@@ -1,4 +1,4 @@
-import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import {
   catchError,
   concatMap,
@@ -12,14 +12,7 @@ import {
 } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained } from '../flow/contained.js';
-import {
-  andThen,
-  type Eventual,
-  deferWork,
-  oncePromised,
-  recover,
-  unlessLeft,
-} from '../flow/eventual.js';
+import { andThen, type Eventual, deferWork, recover, unlessLeft } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
 import { deadline } from '../flow/deadline.js';
@@ -173,29 +166,27 @@ const outputOf = (
     hooks.report(iteration, progressOf(emission.value));
     return last;
   };
-  const lastOf = (emitted: Eventual<ToolEmission>): Eventual<ToolOutput> =>
-    isObservable(emitted) ? last$(emitted) : add(toOutput(undefined), emitted);
-  const last$ = (emission$: Observable<ToolEmission>): Observable<ToolOutput> =>
-    emission$.pipe(
-      contained(),
-      policy === undefined
-        ? identity
-        : retryTransient(policy, scheduler, (error, attempt, attempts, ms) => {
-            const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
-            hooks.report(iteration, { type: 'warning', message });
-          }),
-      hooks.intercepts('actingChunk')
-        ? concatMap((emission) =>
-            emission.type === 'output'
-              ? of(emission)
-              : deferWork(() =>
-                  hooks.emit(iteration, progressOf(emission.value), () => EMPTY),
-                ).pipe(catchError(onInterceptorError)),
-          )
-        : identity,
-      reduce(add, toOutput(undefined)),
-    );
-  return oncePromised(policy === undefined ? runOnce() : deferWork(runOnce), lastOf);
+  const emitted = policy === undefined ? runOnce() : deferWork(runOnce);
+  if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
+  return emitted.pipe(
+    contained(),
+    policy === undefined
+      ? identity
+      : retryTransient(policy, scheduler, (error, attempt, attempts, ms) => {
+          const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
+          hooks.report(iteration, { type: 'warning', message });
+        }),
+    hooks.intercepts('actingChunk')
+      ? concatMap((emission) =>
+          emission.type === 'output'
+            ? of(emission)
+            : deferWork(() => hooks.emit(iteration, progressOf(emission.value), () => EMPTY)).pipe(
+                catchError(onInterceptorError),
+              ),
+        )
+      : identity,
+    reduce(add, toOutput(undefined)),
+  );
 };
 
 const gone = (name: string): ToolOutput =>

@@ -7,8 +7,6 @@ import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
   AgentEvent,
-  Chunk,
-  ChunkOf,
   Envelope,
   EventType,
   Listener,
@@ -24,7 +22,6 @@ import type { Trampoline } from '../flow/trampoline.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 
-type AnyPayload = ModifiablePayload | ReportedPayload;
 type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
 
 type Emit = <Payload extends ModifiablePayload, T>(
@@ -44,8 +41,8 @@ export interface Hooks {
   readonly intercept: Emit;
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
-  /** Delivers an event without interceptors; that of a delta in two parts. */
-  report(iteration: number, payload: AnyPayload | Chunk, delta?: ChunkOf): void;
+  /** Delivers an event without interceptors. */
+  report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
   /** The interceptors of the call, and of the parents that it speaks for. */
   readonly speakerInterceptors: readonly Hook[];
   iteration(): number;
@@ -105,43 +102,38 @@ export const createHooks = ({
     const at = scheduler.now();
     return { type, rootId, callId, agent, ...kin, iteration, seq, at };
   };
-  const deliverEvent = (
+  const deliverEvent = <Type extends EventType>(
+    type: Type,
     iteration: number,
-    own: AnyPayload | Chunk,
-    delta?: ChunkOf,
-    edited?: ModifiablePayload,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     if (settled) return;
-    const type = edited?.type ?? own.type;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    if (deliverBy === undefined) deliverNow(iteration, own, delta, edited);
-    else deliverBy(type, settled, () => deliverNow(iteration, own, delta, edited));
+    if (deliverBy === undefined) deliverNow(type, iteration, seal);
+    else deliverBy(type, settled, () => deliverNow(type, iteration, seal));
   };
   /** An event without observers is counted, but not created. */
-  const deliverNow: typeof deliverEvent = (iteration, own, delta, edited) => {
+  const deliverNow = <Type extends EventType>(
+    type: Type,
+    iteration: number,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
+  ): void => {
     const seq = nextSeq();
-    if (first.length === 0 && !everyone.some(hears)) return;
-    const around: Envelope = envelope(edited?.type ?? own.type, iteration, seq);
-    // `assign`: two spreads would take ten times as long.
-    const made =
-      edited === undefined ? Object.assign(around, own, delta) : { ...edited, ...around };
-    const event = Object.freeze(withErrorOf(own, made));
-    let unrecorded: readonly Listener[] = first;
+    if (first.length === 0 && !everyone.some((each) => each.hears())) return;
+    const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    let isRecorded = false;
     const record = (): void => {
-      const each = unrecorded;
-      unrecorded = noListeners;
-      sendTo(each, event);
+      if (isRecorded) return;
+      isRecorded = true;
+      for (const listener of first) listener.next(event, reportOf);
     };
     // In its place in the queue before it is recorded: a store may interrupt the call, whose events then follow this one.
     deliver(() => {
       record();
-      sendTo(everyone, event);
+      for (const listener of everyone) listener.next(event, reportOf);
     });
     record();
-  };
-  const sendTo = (to: readonly Listener[], event: AgentEvent): void => {
-    for (const listener of to) listener.next(event, reportOf);
   };
   /** Nothing follows the last event in the stream of a call, so a problem with it is only shared. */
   const reportOf = (payload: ReportedPayload): void => {
@@ -150,11 +142,21 @@ export const createHooks = ({
       return;
     }
     const event = Object.freeze(Object.assign(envelope(payload.type, latest, nextSeq()), payload));
-    deliver(() => sendTo(listeners.filter(isShared), event));
+    deliver(() => {
+      for (const listener of listeners)
+        if (listener.isShared === true) listener.next(event, reportOf);
+    });
   };
-  const report: Hooks['report'] = deliverEvent;
+  const report: Hooks['report'] = (iteration, payload) =>
+    deliverEvent(payload.type, iteration, (around) =>
+      withErrorOf(payload, Object.assign(around, payload)),
+    );
   const deliverModified = (iteration: number, own: ModifiablePayload, event: ModifiablePayload) =>
-    deliverEvent(iteration, own, undefined, event === own ? undefined : event);
+    event === own
+      ? report(iteration, own)
+      : deliverEvent(event.type, iteration, (around: Envelope) =>
+          withErrorOf(own, { ...event, ...around }),
+        );
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -231,14 +233,10 @@ export const createHooks = ({
   };
 };
 
-const noListeners: readonly Listener[] = [];
-
-const hears = (listener: Listener): boolean => listener.hears();
-
-const isShared = (listener: Listener): boolean => listener.isShared === true;
-
-const withErrorOf = <Event extends object>(payload: AnyPayload | Chunk, event: Event): Event =>
-  payload.type === 'postActing' ? withError(event, payload.error) : event;
+const withErrorOf = <Event extends object>(
+  payload: ReportedPayload | ModifiablePayload,
+  event: Event,
+): Event => (payload.type === 'postActing' ? withError(event, payload.error) : event);
 
 /** Every stage checks the type; this informs the compiler. */
 const isPayloadOf =

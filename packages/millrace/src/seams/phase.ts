@@ -19,18 +19,15 @@ export const phase = (work: (run: OpenRun) => Eventual<Run>): Phase =>
 
 /** Creates a phase that works on open and ended runs. */
 export const phaseOfAny = (work: (run: Run) => Eventual<Run>): Phase => {
-  const operator: Phase & WithWork = mergeMap((run) => deferWork(() => work(run)));
-  operator[ofPhase] = work;
+  const operator: Phase = mergeMap((run) => deferWork(() => work(run)));
+  works.set(operator, work);
   return operator;
 };
 
-/** On the phase and not in a `WeakMap`: each call makes its own phases. */
-const ofPhase = Symbol('phase');
-
-interface WithWork {
-  [ofPhase]?: (run: Run) => Eventual<Run>;
-}
+const works = new WeakMap<Phase, (run: Run) => Eventual<Run>>();
 
 /** Runs a phase for one run: one of `phase()` as a function, any other one as an operator. */
-export const runPhase = (operator: Phase & WithWork, run: Run): Eventual<Run> =>
-  operator[ofPhase]?.(run) ?? of(run).pipe(operator);
+export const runPhase = (operator: Phase, run: Run): Eventual<Run> => {
+  const work = works.get(operator);
+  return work === undefined ? of(run).pipe(operator) : work(run);
+};

@@ -1,6 +1,6 @@
 import { isObservable, Observable } from 'rxjs';
 import { hear } from '../flow/contained.js';
-import { atOnce, type Eventual, isPromised } from '../flow/eventual.js';
+import { atOnce, type Eventual } from '../flow/eventual.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { misuse } from '../values/errors.js';
@@ -39,8 +39,7 @@ const during = <T>(call: typeof starting, work: () => T): T => {
 export const startTool = <T>(context: ToolContext, make: () => Observable<T>): Eventual<T> => {
   const { scope } = toolScopeOf(context);
   const started = during(scope, () => atOnce(make()));
-  // A promise starts nothing more, and emits later.
-  if (!isObservable(started) || isPromised(started)) return started;
+  if (!isObservable(started)) return started;
   return new Observable((to) => {
     const outer = starting;
     during(scope, () => {
@@ -81,9 +80,8 @@ export const toolContext = (
   const { info: call, demand, local, scheduler } = context;
   const { callId, agent, metadata } = call;
   const scope = scopeOf(context);
-  const own: Omit<ToolContext, 'signal'> & Aborting & Scoped = {
+  const own: Omit<ToolContext, 'signal'> & Aborting = {
     [aborting]: abort,
-    [scoped]: undefined,
     ...scope.labels,
     callId,
     toolCallId,
@@ -98,12 +96,12 @@ export const toolContext = (
     toolkit: liveToolkit(toolkit),
     get: (key) => valueOf(key, values),
   };
-  const lent: ToolContext & Scoped = sharing(own, 'signal', signalOf);
+  const lent: ToolContext = sharing(own, 'signal', signalOf);
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
   const below = { spent: noSpending, base: prefix, unmarked, above: scope.parentTool?.below };
-  lent[scoped] = { of: lent, it: { scope, values, stepId, isOver, below, callIds, speaks } };
+  scopes.set(lent, { scope, values, stepId, isOver, below, callIds, speaks });
   return lent;
 };
 
@@ -132,11 +130,9 @@ const elsewhere = (
   context: ToolContext,
   change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,
 ): ToolContext => {
-  const it = { ...toolScopeOf(context), ...change };
   // A proxy: equal in all fields, with its own identity.
-  const own: ToolContext = new Proxy(context, {
-    get: (target, key): unknown => (key === scoped ? { of: own, it } : Reflect.get(target, key)),
-  });
+  const own = new Proxy(context, {});
+  scopes.set(own, { ...toolScopeOf(context), ...change });
   return own;
 };
 
@@ -180,16 +176,11 @@ export const outputBelow = (context: ToolContext): ToolOutput | undefined => {
   return output?.();
 };
 
-/** The key of the scope in a context. Copies and proxies have that of another context. */
-const scoped = Symbol('scope');
+const scopes = new WeakMap<ToolContext, ToolScope>();
 
-interface Scoped {
-  [scoped]?: { readonly of: ToolContext; readonly it: ToolScope } | undefined;
-}
-
-export const toolScopeOf = (context: ToolContext & Scoped): ToolScope => {
-  const own = context[scoped];
-  if (own?.of === context) return own.it;
+export const toolScopeOf = (context: ToolContext): ToolScope => {
+  const scope = scopes.get(context);
+  if (scope) return scope;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");
 };
 

@@ -141,12 +141,18 @@ export const isTool = (value: unknown): value is Tool =>
 /** The current toolkit of a call, which may change. */
 export interface ToolkitCell {
   current: Toolkit;
-  live?: LiveToolkit;
 }
 
 /** The toolkit of a call for its tools: the same for each of them. */
-export const liveToolkit = (cell: ToolkitCell): LiveToolkit =>
-  (cell.live ??= createLiveToolkit(cell));
+export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
+  const known = live.get(cell);
+  if (known !== undefined) return known;
+  const created = createLiveToolkit(cell);
+  live.set(cell, created);
+  return created;
+};
+
+const live = new WeakMap<ToolkitCell, LiveToolkit>();
 
 const createLiveToolkit = (cell: ToolkitCell): LiveToolkit => {
   const change = (entries: readonly ToolEntry[]): void => {

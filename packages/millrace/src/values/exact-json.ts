@@ -9,7 +9,6 @@ const numbers = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
  * integer. Returns `undefined` if the text is not JSON.
  */
 export const exactJson = (text: string): unknown => {
-  if (!hasLongNumber(text)) return parsedJson(text);
   const { mark, json } = markedJson(text);
   if (mark === undefined) return parsedJson(text);
   try {
@@ -26,11 +25,9 @@ export const exactJson = (text: string): unknown => {
 /** One character in sixteen is enough: a longer number has one of them. */
 const hasLongNumber = (text: string): boolean => {
   for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
-    let end = at;
-    while (isDigit(text, end)) end += 1;
-    if (end === at) continue;
-    let start = at;
+    let [start, end] = [at, at];
     while (isDigit(text, start - 1)) start -= 1;
+    while (isDigit(text, end)) end += 1;
     if (end - start >= inexactLength) return true;
   }
   return false;

@@ -76,11 +76,8 @@ export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObjectOrList(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
-    const next: object[] = [];
-    for (const item of level)
-      for (const part of Object.values(item)) if (isObjectOrList(part)) next.push(part);
-    // A shared object is visited one time: a cyclic one could double with each level.
-    level = next.length > maxDepth ? [...new Set(next)] : next;
+    // A shared object is visited one time: a cyclic one would never end.
+    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObjectOrList)))];
   }
   return true;
 };

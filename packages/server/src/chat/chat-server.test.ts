@@ -1156,22 +1156,4 @@ describe('a silent stream', () => {
     }
     await reader?.cancel();
   });
-
-  it('shares its timer with all others', async () => {
-    const chat = chatOver([() => NEVER]);
-    chat.say('?');
-    const asked = await chat.post('/chat', { id: 'a', messages: chat.messages });
-    const timers = () => process.getActiveResourcesInfo().filter((it) => it === 'Timeout').length;
-    const readers = [asked.body?.getReader()];
-    await readers[0]?.read();
-    const before = timers();
-    for (let count = 0; count < 20; count += 1) {
-      const { body } = await chat.fetch(`${base}/chat/a/stream`);
-      const reader = body?.getReader();
-      readers.push(reader);
-      await reader?.read();
-    }
-    expect(timers()).toBeLessThanOrEqual(before);
-    await Promise.all(readers.map((reader) => reader?.cancel()));
-  });
 });

@@ -71,7 +71,6 @@ const measuredCalls = (sizes: Sizes): ReturnType<typeof inProcessCalls> => {
     claim$: (callId) =>
       driver.claim$(callId).pipe(
         map((claim) => ({
-          ...claim,
           append$: (records) =>
             claim.append$(records).pipe(
               tap({

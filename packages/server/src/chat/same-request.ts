@@ -1,17 +1,11 @@
-import {
-  type Input,
-  isMillraceError,
-  type Message,
-  type MessageTree,
-  MillraceError,
-} from 'millrace';
-import type { CallStore, StoredRecord } from 'millrace/journal';
-import { canonicalJson, parsedJson, pathTo } from 'millrace/values';
-import { catchError, concatMap, defer, map, mergeMap, type Observable, of, reduce } from 'rxjs';
-import { fieldOf } from '../inbound.js';
+import type { Input, Message, MessageTree, MillraceError } from 'millrace';
+import type { CallStore } from 'millrace/journal';
+import { canonicalJson, pathTo } from 'millrace/values';
+import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
 import { callOf, markOf } from './answers.js';
 import { conflictAt } from './guard.js';
 import { shownIdOf } from './history.js';
+import { recorded$, unlessUnknown } from './past.js';
 import type { Placing } from './places.js';
 import type { Runs } from './runs.js';
 
@@ -51,12 +45,17 @@ export const callOfRequest$ = (
   const mark = questionId === undefined ? '' : markOf(questionId);
   const parts = identityOf(request);
   if (parts === undefined) return of({ callId: newCallId(), isKnown: false });
-  // A different question under the same id, such as an edited one, is a different request.
-  return digest$([known.sessionId, ...parts, request.input]).pipe(
-    concatMap((digest) => {
-      const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
-      return attempt$(known, `${mark}${digest.slice(0, 24)}`, isAgain, 0);
-    }),
+  return digest$([known.sessionId, ...parts]).pipe(
+    concatMap((own) =>
+      digest$(request.input).pipe(
+        concatMap((content) => {
+          const id = `${mark}${own.slice(0, 16)}`;
+          const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
+          // A different question under the same id, such as an edited one, is a different request.
+          return attempt$(known, `${id}${content.slice(0, 8)}`, isAgain, 0);
+        }),
+      ),
+    ),
   );
 };
 
@@ -110,25 +109,18 @@ const isAnswer = ({ role }: Message): boolean => role === 'assistant';
 
 /** The status of a call, in any process. */
 export const statusOf$ = (calls: CallStore, callId: string): Observable<Status> =>
-  calls.driver.read$(callId).pipe(
-    mergeMap((records) => records),
-    reduce<StoredRecord, Status>((before, { kind, name, text }) => {
-      if (kind === 'step') return before === 'unknown' ? 'running' : before;
-      const end = ends.get(name);
-      const isOwn = end !== undefined && fieldOf(parsedJson(text), 'callId') === callId;
-      return isOwn ? end : 'running';
-    }, 'unknown'),
-    catchError((cause: unknown) => {
-      if (isMillraceError(cause)) throw cause;
-      throw new MillraceError('store', 'The journal could not be read.', { cause });
-    }),
+  recorded$(calls, callId).pipe(
+    reduce<{ type: string; callId: string }, Status>(
+      (_, event) =>
+        event.callId !== callId || (event.type !== 'error' && event.type !== 'postCall')
+          ? 'running'
+          : event.type === 'error'
+            ? 'failed'
+            : 'ended',
+      'running',
+    ),
+    unlessUnknown(() => from<Status[]>(['unknown'])),
   );
-
-/** The last event of a call. */
-const ends: ReadonlyMap<string, Status> = new Map([
-  ['postCall', 'ended'],
-  ['error', 'failed'],
-]);
 
 const conflict = (tree: MessageTree, userMessage: string): MillraceError =>
   conflictAt(userMessage, shownIdOf(pathTo(tree)) ?? null, userMessage);

@@ -89,7 +89,6 @@ export const callsIn = (
       at$(callId, (path) =>
         claims.claim$(callId).pipe(
           map(({ claim }) => ({
-            ...claim,
             append$: (records) =>
               claim.append$(records).pipe(
                 tap(() => written$.next(path)),

@@ -49,7 +49,6 @@ export const heldCall = (options: HeldCallOptions): HeldCall => {
   };
   return {
     claim: {
-      isNew: remove !== undefined,
       append$: (records) =>
         defer(() => {
           if (!state.isHeld) throw callInUse(callId);

@@ -28,40 +28,20 @@ export const makeUnsynced = async (directory: string, isAboveMade = false): Prom
 
 /** Syncs in parallel: a disk takes about as long for all as for one. Systems that cannot sync directories do not need it. */
 export const syncDirectories = (...directories: readonly string[]): Promise<unknown> =>
-  Promise.all(directories.map(syncShared));
-
-/** The syncs that run, by directory, and those that begin after them. */
-const [running, next] = [new Map<string, Promise<void>>(), new Map<string, Promise<void>>()];
-
-/** A sync that runs may have missed a new name, so all that come meanwhile share the one after it. */
-const syncShared = (directory: string): Promise<void> => {
-  const begin = (): Promise<void> => {
-    next.delete(directory);
-    const sync = syncDirectory(directory).finally(() => {
-      if (running.get(directory) === sync) running.delete(directory);
-    });
-    running.set(directory, sync);
-    return sync;
-  };
-  const before = running.get(directory);
-  if (before === undefined) return begin();
-  const sync = next.get(directory) ?? before.then(begin, begin);
-  next.set(directory, sync);
-  return sync;
-};
-
-const syncDirectory = async (directory: string): Promise<void> => {
-  try {
-    const handle = await open(directory, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(errorCode(error) ?? '')) throw error;
-  }
-};
+  Promise.all(
+    directories.map(async (directory) => {
+      try {
+        const handle = await open(directory, 'r');
+        try {
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+      } catch (error) {
+        if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(errorCode(error) ?? '')) throw error;
+      }
+    }),
+  );
 
 /** Creates a file that must not exist yet, readable only by this user. Its text is on disk when this resolves. */
 export const writeNew = async (path: string, text: string): Promise<void> => {

@@ -39,8 +39,8 @@ export const openSegment = async (
   callId: string,
   now: number,
 ): Promise<OpenSegment | undefined> => {
-  const isMade = await makeUnsynced(directory);
-  const earlier = isMade ? [] : await segmentNumbers(directory);
+  await makeUnsynced(directory);
+  const earlier = await segmentNumbers(directory);
   const number = (earlier.at(-1) ?? 0) + 1;
   const file = await createSegment(segmentPath(directory, number));
   if (file === undefined) return undefined;

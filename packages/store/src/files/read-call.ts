@@ -35,12 +35,9 @@ export async function* readCall(
       return endIn(later, segment);
     };
     await endOf();
-    // The first segment has the number 1.
-    if (segment > 0) {
-      for await (const chunk of readSegmentFrom(directory, cursor, endOf)) {
-        yield chunk;
-        cursor = chunk.cursor;
-      }
+    for await (const chunk of readSegmentFrom(directory, cursor, endOf)) {
+      yield chunk;
+      cursor = chunk.cursor;
     }
     const next = later.find(({ number }) => endIn(later, number) !== 0);
     if (next === undefined) return;

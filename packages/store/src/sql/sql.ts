@@ -1,4 +1,4 @@
-import { defer, from, type Observable, tap } from 'rxjs';
+import { defer, finalize, from, type Observable } from 'rxjs';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -42,7 +42,7 @@ export interface LazySql {
 export const abortable$ = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>
   defer(() => {
     const left = new AbortController();
-    return from(work(left.signal)).pipe(tap({ unsubscribe: () => left.abort() }));
+    return from(work(left.signal)).pipe(finalize(() => left.abort()));
   });
 
 /** The database for work that may be aborted. */

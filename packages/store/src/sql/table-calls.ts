@@ -54,7 +54,6 @@ export const tableCalls = (
       at$(callId, (key) =>
         leases.hold$(callId, key).pipe(
           map((lease) => ({
-            isNew: lease.state.isEmpty,
             append$: (records) =>
               abortable$((signal) => appendHeld(lease, callId, key, records, signal)),
           })),
