@@ -1,41 +1,41 @@
 /** The places that keep the async context, in their order in each file: the wait or the test that fails without it. */
 export const places: Readonly<Record<string, readonly string[]>> = {
   'a2a/src/a2a-tool.ts': ['the card of a2aTool()'],
-  'core/src/call/abort-when.ts': ['abort()'],
-  'core/src/call/callable.ts': [
+  'millrace/src/call/abort-when.ts': ['abort()'],
+  'millrace/src/call/callable.ts': [
     'asOperator() of a pipeline for several users',
     'createStep() in a pipeline for several users',
   ],
-  'core/src/flow/contained.ts': ['a model'],
-  'core/src/flow/demand.ts': ['stream() that somebody else reads on'],
-  'core/src/flow/one-value.ts': ['a layer'],
-  'core/src/flow/trampoline.ts': [
-    'core/src/flow/async-context.test.ts',
-    'core/src/flow/async-context.test.ts',
+  'millrace/src/flow/contained.ts': ['a model'],
+  'millrace/src/flow/demand.ts': ['stream() that somebody else reads on'],
+  'millrace/src/flow/one-value.ts': ['a layer'],
+  'millrace/src/flow/trampoline.ts': [
+    'millrace/src/flow/async-context.test.ts',
+    'millrace/src/flow/async-context.test.ts',
   ],
-  'core/src/journal/call-store.ts': ['a journal', 'a journal', 'a journal'],
-  'core/src/journal/draining.ts': ['drain()'],
-  'core/src/journal/sealed-records.ts': [
+  'millrace/src/journal/call-store.ts': ['a journal', 'a journal', 'a journal'],
+  'millrace/src/journal/draining.ts': ['drain()'],
+  'millrace/src/journal/sealed-records.ts': [
     'a call that somebody else began',
     'sealed records that are listed',
   ],
-  'core/src/layers/approval.ts': ['approvals that wait for one another'],
-  'core/src/layers/output.ts': ['the validation of an output'],
-  'core/src/layers/retrieval/meaning-index.ts': ['the embedder of a long-term memory'],
-  'core/src/layers/long-term-memory/extraction/queue.ts': [
+  'millrace/src/layers/approval.ts': ['approvals that wait for one another'],
+  'millrace/src/layers/output.ts': ['the validation of an output'],
+  'millrace/src/layers/retrieval/meaning-index.ts': ['the embedder of a long-term memory'],
+  'millrace/src/layers/long-term-memory/extraction/queue.ts': [
     'extractMemories(): a flush by somebody else',
   ],
-  'core/src/layers/sessions/open-session.ts': [
+  'millrace/src/layers/sessions/open-session.ts': [
     'a session that another user closes, because it is idle',
     'a session that is closed meanwhile',
   ],
-  'core/src/layers/sessions/open-sessions.ts': ['a session that is loaded'],
-  'core/src/layers/sessions/session-layers.ts': ['the queue of a session'],
-  'core/src/layers/sessions/session-queue.ts': ['calls that reach their session late'],
-  'core/src/layers/traffic/admission-gate.ts': ['limitConcurrency()'],
-  'core/src/models/retry.ts': ['retry()', 'fallback()'],
-  'core/src/operators/bounded.ts': ['core/src/flow/async-context.test.ts'],
-  'core/src/phases/check-tool-call.ts': ['the validation of a tool'],
+  'millrace/src/layers/sessions/open-sessions.ts': ['a session that is loaded'],
+  'millrace/src/layers/sessions/session-layers.ts': ['the queue of a session'],
+  'millrace/src/layers/sessions/session-queue.ts': ['calls that reach their session late'],
+  'millrace/src/layers/traffic/admission-gate.ts': ['limitConcurrency()'],
+  'millrace/src/models/retry.ts': ['retry()', 'fallback()'],
+  'millrace/src/operators/bounded.ts': ['millrace/src/flow/async-context.test.ts'],
+  'millrace/src/phases/check-tool-call.ts': ['the validation of a tool'],
   'gateway/src/cache-responses.ts': ['cacheResponses(): a slow store'],
   'gateway/src/single-flight.ts': [
     'cacheResponses(): one request for all',
@@ -45,7 +45,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'gateway/src/hedge.ts': ['hedge() after a failure'],
   'gateway/src/live-source.ts': ['liveInstructions()'],
   'gateway/src/speculate.ts': ['speculate()'],
-  'retrieval/src/embed/offline-embedder.ts': ['retrieval/src/embed/offline-embedder.slow.test.ts'],
+  'tools/src/documents/offline-embedder.ts': ['tools/src/documents/offline-embedder.slow.test.ts'],
   'server/src/chat/background-work.ts': ['what chatServer() does for itself'],
   'server/src/chat/open-sessions.ts': [
     'chatServer() after a restart',

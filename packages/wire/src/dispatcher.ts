@@ -1,5 +1,5 @@
 import { isRecord } from 'millrace/values';
-import { asapScheduler } from 'rxjs';
+import { asapScheduler, type Subscription } from 'rxjs';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
 import type { Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
 import { memoizeByObject, memoizeLast } from './memoize.js';
@@ -126,7 +126,13 @@ const dispatcherTransfer = (
   };
   const body = createBody(inContext(receiver), pause.release, abort);
   const batch = createBatch((bytes) => {
-    if (!isAborted && !body.write(bytes)) pause.wait(bytes.length);
+    try {
+      if (!isAborted && !body.write(bytes)) pause.wait(bytes.length);
+    } catch (thrown) {
+      // No one else would catch it in a task of its own.
+      body.fail(thrown);
+      abort();
+    }
   });
   const handler = {
     onConnect: (abortRequest: (reason: Error) => void): void => {
@@ -225,16 +231,20 @@ const createBody = (receiver: Receiver, release: () => void, abort: () => void) 
 const createBatch = (write: (bytes: Uint8Array) => void) => {
   let parts: Uint8Array[] = [];
   let size = 0;
+  let pending: Subscription | undefined;
   const flush = (): void => {
     const [first = Buffer.of()] = parts;
     const all = parts.length > 1 ? Buffer.concat(parts, size) : first;
+    pending = undefined;
     parts = [];
     size = 0;
     if (all.length > 0) write(all);
   };
   return {
     add: (bytes: Uint8Array): void => {
-      if (parts.push(bytes) === 1) asapScheduler.schedule(flush);
+      parts.push(bytes);
+      // Whatever a task of others throws drops those of the scheduler that wait.
+      if (pending?.closed !== false) pending = asapScheduler.schedule(flush);
       size += bytes.length;
       if (size >= readSize) flush();
     },

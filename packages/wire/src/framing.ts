@@ -104,7 +104,11 @@ const wholeFraming = ({ vendor, caps }: Origin): Framing<string> => {
 const eventFraming = ({ vendor, caps }: Origin): Framing<string> => {
   let frames: Frame[] = [];
   let unterminated = false;
-  const tooLong = (): number => frames.push(broken(capExceeded(vendor, caps, 'eventLength')));
+  let isOver = false;
+  const tooLong = (): void => {
+    isOver = true;
+    frames.push(broken(capExceeded(vendor, caps, 'eventLength')));
+  };
   const parser = createParser({
     maxBufferSize: caps.eventLength,
     onEvent: ({ event, data }) => {
@@ -118,7 +122,8 @@ const eventFraming = ({ vendor, caps }: Origin): Framing<string> => {
   });
   const feed = (text: string): readonly Frame[] => {
     frames = [];
-    parser.feed(text);
+    // The parser takes nothing more once it has too much.
+    if (!isOver) parser.feed(text);
     return frames;
   };
   return {

@@ -137,6 +137,38 @@ describe.each<[string, Exchange['fetch']]>([
     expect(requests).toBe(1);
   });
 
+  it('X6: gives up an event over its cap that comes while demand is closed', async () => {
+    const { demand, gate } = gatedDemand();
+    let send: (piece: string) => void = () => undefined;
+    await serving(
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(textEvent('a'));
+        send = (piece) => void response.write(piece);
+      },
+      async (origin) => {
+        const heard = signal();
+        const failed = new Promise<unknown>((resolve) => {
+          const { caps } = at(origin);
+          const exchange = at(origin, { caps: { ...caps, eventLength: 1_000 } });
+          exchange$(exchange, lentContext({ demand })).subscribe({
+            next: heard.give,
+            error: resolve,
+          });
+        });
+        await heard.given;
+        gate(false);
+        send(`data: ${'x'.repeat(2_000)}`);
+        await new Promise((resolve) => setImmediate(resolve));
+        send('x'.repeat(100));
+        await new Promise((resolve) => setImmediate(resolve));
+        gate(true);
+        send('x'.repeat(100));
+        expect(await failed).toMatchObject({ code: 'tooLarge' });
+      },
+    );
+  });
+
   it('X6: reads no more of an error than its cap, and closes the socket', async () => {
     const closed = signal();
     await serving(

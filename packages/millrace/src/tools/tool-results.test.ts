@@ -259,3 +259,42 @@ describe('T5: the JSON Schema of results', () => {
     expect(() => tool({ ...named, output: anything(null), run: () => 1 })).toThrow("'output'");
   });
 });
+
+describe('what a tool returns that is like a promise', () => {
+  const outcome = async (
+    then: (resolve: (value: unknown) => void, reject: (cause: unknown) => void) => void,
+  ) => {
+    const odd = tool({ ...named, run: () => anything({ then }) });
+    const model = scriptedModel([toolCall('forecast')], [text('Well.')]);
+    const reply = await createAgent({ model, tools: [odd] }).call('?');
+    return [reply.text, reply.toolCalls[0]?.isError, reply.toolCalls[0]?.output];
+  };
+
+  it('T9: settles once, as its first call says', async () => {
+    const twice = await outcome((resolve, reject) => {
+      resolve(of('first'));
+      resolve('second');
+      reject(new Error('late'));
+    });
+    expect(twice).toEqual(['Well.', false, 'first']);
+    const broken = await outcome((resolve, reject) => {
+      reject(new Error('no'));
+      resolve('late');
+    });
+    expect(broken).toEqual(['Well.', true, expect.stringContaining('no')]);
+  });
+
+  it('T9: a tool may freeze its context', async () => {
+    const inner = createAgent({ model: scriptedModel([text('In.')]) });
+    const asks = tool({
+      ...named,
+      run: (_, context) => {
+        Object.freeze(context);
+        return inner.call('?', { parent: context }).then((reply) => reply.text);
+      },
+    });
+    const model = scriptedModel([toolCall('forecast')], [text('Well.')]);
+    const reply = await createAgent({ model, tools: [asks] }).call('?');
+    expect(reply.toolCalls[0]).toMatchObject({ isError: false, output: 'In.' });
+  });
+});
