@@ -243,7 +243,7 @@ const createBatch = (write: (bytes: Uint8Array) => void) => {
   return {
     add: (bytes: Uint8Array): void => {
       parts.push(bytes);
-      // Whatever a task of others throws drops those of the scheduler that wait.
+      // A task of others that throws drops those of the scheduler that wait.
       if (pending?.closed !== false) pending = asapScheduler.schedule(flush);
       size += bytes.length;
       if (size >= readSize) flush();
