@@ -97,7 +97,8 @@ describe('a run of the program', () => {
     await wrote(/Shutting down: waiting up to 5 s for the current step/);
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
-    const [, command = ''] = /\nStopped\. Resume it: npx @millrace\/cli (resume \w+)\n/.exec(written()) ?? [];
+    const [, command = ''] =
+      /\nStopped\. Resume it: npx @millrace\/cli (resume \w+)\n/.exec(written()) ?? [];
     expect((await home.ran(['runs'])).out).toMatch(/ unfinished [^]* is unfinished\. Resume it: /);
     const resumed = start(url, ...command.split(' '));
     expect(await resumed.ended).toEqual([0, null]);
