@@ -35,7 +35,9 @@ const captures = (): Readonly<Record<string, number>> =>
   Object.fromEntries(
     readdirSync(packages, { recursive: true, encoding: 'utf8' })
       .filter((path) => /^[^/]+\/src\/.*(?<!\.test|\.d)\.ts$/u.test(path))
-      .filter((path) => !/\/flow\/async-(?:context|scope)\.ts$|^millrace\/src\/testing\//u.test(path))
+      .filter(
+        (path) => !/\/flow\/async-(?:context|scope)\.ts$|^millrace\/src\/testing\//u.test(path),
+      )
       .map((path) => [path, readFileSync(join(packages, path), 'utf8').match(capture)?.length ?? 0])
       .filter(([, count]) => count !== 0),
   );
