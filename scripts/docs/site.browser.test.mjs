@@ -141,7 +141,7 @@ describe('the site', () => {
   });
 
   it('describes createAgent', async () => {
-    const page = await visit('api/cli/functions/createAgent.html');
+    const page = await visit('api/millrace/functions/createAgent.html');
     expect(await textOf(page, 'h1')).toContain('createAgent()');
     expect(await textOf(page, '.vp-doc')).toContain("import { createAgent } from 'millrace'");
     await shoot(page, 'api');
@@ -192,7 +192,7 @@ describe('the site', () => {
         'guide/tools.html',
         'packages/store.html',
         'examples/02-tools.html',
-        'api/cli/functions/createAgent.html',
+        'api/millrace/functions/createAgent.html',
       ].map((path) => ({ colorScheme, path })),
     ),
   )('is accessible: /$path, $colorScheme', async ({ path, colorScheme }) => {
