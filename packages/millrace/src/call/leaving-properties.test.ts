@@ -242,11 +242,13 @@ describe('I5: a call that is left, and others in the same stack', () => {
         const after: string[] = [];
         let started: Promise<string> | undefined;
         let isLeft = false;
+        let isEnded = false;
         let count = 0;
         const at: At = (what) => {
           if (isLeft) after.push(what);
           if (isLeft || count++ !== left.point) return;
           isLeft = true;
+          isEnded = what === 'seen postCall of left';
           if (left.by === 'abort') abort.abort();
           else leave$.next();
           other.act();
@@ -263,18 +265,35 @@ describe('I5: a call that is left, and others in the same stack', () => {
             .stream$('?', { signal: abort.signal })
             .pipe(
               // The `error` event closes the call.
-              tap(({ type }) => void (type === 'error' || at(`seen ${type}`))),
+              tap(({ type, agent }) => void (type === 'error' || at(`seen ${type} of ${agent}`))),
               takeUntil(leave$),
             ),
           { defaultValue: undefined },
         ).catch((cause: unknown) => cause);
-        if (left.by === 'abort' && isLeft) expect(isMillraceError(error)).toBe(true);
+        // Whoever sees `postCall` has the reply: nothing is left to abort.
+        if (left.by === 'abort' && isLeft) expect(isMillraceError(error)).toBe(!isEnded);
         if (!isLeft) other.act();
         expect(await other.done).toEqual(await alone.done);
         if (isLeft) expect(await started).toBe('Hi.');
         expect(after).toEqual([]);
       }),
-      { numRuns: 300 },
+      {
+        numRuns: 300,
+        examples: [
+          [
+            {
+              use: { ...plain, hasSteps: true, isIntercepted: true },
+              isAsync: true,
+              returns: 'value',
+              below: undefined,
+              point: 38,
+              by: 'abort',
+            },
+            { use: plain, waits: 'model' },
+            undefined,
+          ],
+        ],
+      },
     );
   });
 
