@@ -28,7 +28,8 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'takeover-'));
   ({ fileCalls } = await loadPlayed(() => import('./file-calls.js')));
 });
-afterAll(() => rm(root, { recursive: true }));
+// Locks that writers have left are released a moment later.
+afterAll(() => rm(root, { recursive: true, maxRetries: 10 }));
 
 /** A clock on which a minute passes in a moment. */
 const hurried = {
