@@ -10,7 +10,7 @@ import {
 import { estimateTokens } from 'millrace/fitting';
 import type { LoopCall } from 'millrace/call';
 import type { OpenRun } from 'millrace/phases';
-import type { Price } from 'millrace/traffic';
+import { checkPrices, priceOf, type PriceTable } from 'millrace/traffic';
 import {
   checkOptions,
   isFlag,
@@ -200,7 +200,7 @@ export const byLength = (limits: Readonly<Record<string, number>>): RoutePolicy 
 /** The prices and context windows of models. */
 export interface ByCostOptions {
   /** Prices per million tokens by model name, or `*` for all others, as a budget takes them. */
-  readonly prices: Readonly<Record<string, Price>>;
+  readonly prices: PriceTable;
   /** The context window by key of the model, in tokens. Default: unlimited. */
   readonly contextTokens?: Readonly<Record<string, number>> | undefined;
   /** The expected tokens of an answer. Default: 500. */
@@ -215,9 +215,7 @@ export const byCost = (options: ByCostOptions): RoutePolicy => {
   checkOptions('byCost()', options, costRules, ['prices']);
   const { prices, contextTokens = {}, answerTokens = 500 } = options;
   checkNumbers("byCost(): 'contextTokens'", contextTokens);
-  for (const [model, price] of Object.entries(prices)) {
-    checkOptions(`byCost(): the price of '${model}'`, price, priceRules, ['input', 'output']);
-  }
+  checkPrices('byCost()', prices);
   return ({ tokens, models, options: { tools } }) => {
     const [cheapest] = Object.entries(models)
       .filter(([key, { unsupported = [] }]) => {
@@ -226,7 +224,7 @@ export const byCost = (options: ByCostOptions): RoutePolicy => {
         return supportsTools && tokens + answerTokens <= (window ?? Infinity);
       })
       .flatMap(([key, { name }]) => {
-        const price = prices[Object.hasOwn(prices, name) ? name : '*'];
+        const price = priceOf(prices, name);
         if (price === undefined) return [];
         return [{ key, cost: (tokens * price.input + answerTokens * price.output) / 1e6 }];
       })
@@ -267,11 +265,4 @@ const costRules: Readonly<Record<keyof ByCostOptions, Rule>> = {
   prices: isObject,
   contextTokens: isObject,
   answerTokens: numberFrom(0),
-};
-
-const priceRules: Readonly<Record<keyof Price, Rule>> = {
-  input: numberFrom(0),
-  output: numberFrom(0),
-  cacheRead: numberFrom(0),
-  cacheWrite: numberFrom(0),
 };

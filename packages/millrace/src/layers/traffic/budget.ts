@@ -1,8 +1,6 @@
-import { defer, of, tap, throwError } from 'rxjs';
+import { of, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
-import type { Model } from '../../models/model.js';
-import { aroundModel } from '../../models/around-model.js';
 import { defined } from '../../values/json.js';
 import {
   checkOptions,
@@ -16,9 +14,10 @@ import { phase } from '../../seams/phase.js';
 import { closeRun } from '../../phases/limit.js';
 import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell } from '../../step.js';
-import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { countsIn, withMeter } from './meter.js';
+import { checkPrices, moneyFor, priceOf, type PriceTable, requirePrice } from './prices.js';
 
 /** Limits of a budget, at least one of `tokens`, `money` and `toolCalls`. */
 export interface BudgetOptions {
@@ -88,7 +87,7 @@ const createBudget = (
       `${owner}: 'money' needs 'prices', such as { 'gpt-5-mini': { input: 0.25, output: 2 } } per million tokens.`,
     );
   }
-  checkPrices(owner, prices);
+  if (prices !== undefined) checkPrices(owner, prices);
   let all = before;
   const callTree = cell('family', () => ({ spent: nothingSpent }));
   const spend = ({ local }: Pick<Context, 'local'>, more: Partial<Spent>): void => {
@@ -123,7 +122,7 @@ const createBudget = (
       withMeter(
         model,
         (usage, name) => spend(context, costIn(prices, usage, name, model.name)),
-        (name) => prices && priceOf(name, prices),
+        () => prices && requirePrice(prices, model.name),
       ),
     step: (context) => (next) =>
       // The model layer counts requests, including cancelled ones.
@@ -140,8 +139,8 @@ const costIn = (
   model: string,
   requested = model,
 ): Partial<Spent> => {
-  const price = prices && (priceIn(model, prices) ?? priceIn(requested, prices));
-  const money = price === undefined ? 0 : costOf(usage, price);
+  const price = prices && (priceOf(prices, model) ?? priceOf(prices, requested));
+  const money = price === undefined ? 0 : moneyFor(usage, price);
   return { usage, tokens: tokensIn(usage), money };
 };
 
@@ -150,7 +149,7 @@ const costOfReplayed = (
   { models, toolCalls }: Spending,
 ): Partial<Spent> =>
   Object.entries(models).reduce<Spent>(
-    (spent, [model, usage]) => sum(spent, costIn(prices, usage, model)),
+    (spent, [model, usage]) => sum(spent, costIn(prices, countsIn(usage).usage, model)),
     { ...nothingSpent, toolCalls },
   );
 
@@ -198,100 +197,4 @@ const rules: Readonly<Record<keyof BudgetOptions, Rule>> = {
   prices: isObject,
   toolCalls: wholeNumber(1),
   onExceed: oneOf('answer', 'error'),
-};
-
-type Meter = (usage: Usage, model: string) => void;
-
-/** Meters each request with the usage reported so far, even if it fails or is cancelled. */
-const withMeter = (model: Model, meter: Meter, checkModelPrice: (model: string) => void): Model =>
-  aroundModel(model, (request, context) =>
-    defer(() => {
-      checkModelPrice(model.name);
-      let { name } = model;
-      let before = noUsage;
-      let usage = noUsage;
-      const settle = (): void => {
-        const total = addUsage(before, usage);
-        before = noUsage;
-        usage = noUsage;
-        meter(total, name);
-      };
-      return model
-        .stream$(request, {
-          ...context,
-          report: (event) => {
-            if (event.type === 'modelFallback' || event.type === 'modelRetry') {
-              settle();
-              name = event.type === 'modelRetry' ? event.model : event.to;
-            }
-            context.report(event);
-          },
-        })
-        .pipe(
-          tap({
-            next: (chunk) => {
-              if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
-              if (chunk.type !== 'restart' || chunk.isSameRequest === true) return;
-              before = addUsage(before, usage);
-              usage = noUsage;
-            },
-            complete: settle,
-            error: settle,
-            unsubscribe: settle,
-          }),
-        );
-    }),
-  );
-
-/** The price of a million tokens of a model, in any currency. */
-export interface Price {
-  readonly input: number;
-  readonly output: number;
-  /** Input read from the cache. Default: the price of `input`. */
-  readonly cacheRead?: number;
-  /** Input written to the cache. Default: the price of `input`. */
-  readonly cacheWrite?: number;
-}
-
-/** Prices by model name, as events report it; `*` applies to all other models. */
-export type PriceTable = Readonly<Record<string, Price>>;
-
-const checkPrices = (owner: string, prices: PriceTable = {}): void => {
-  for (const [model, price] of Object.entries(prices)) {
-    checkOptions(`${owner}: the price of '${model}'`, price, priceRules, ['input', 'output']);
-  }
-};
-
-const priceRules: Readonly<Record<keyof Price, Rule>> = {
-  input: numberFrom(0),
-  output: numberFrom(0),
-  cacheRead: numberFrom(0),
-  cacheWrite: numberFrom(0),
-};
-
-const priceIn = (model: string, prices: PriceTable): Price | undefined => {
-  const name = [model, '*'].find((it) => Object.hasOwn(prices, it));
-  return name === undefined ? undefined : prices[name];
-};
-
-/** The price of a model. Throws `config` without one: the budget would count it as free. */
-const priceOf = (model: string, prices: PriceTable): Price => {
-  const price = priceIn(model, prices);
-  if (price !== undefined) return price;
-  throw new MillraceError(
-    'config',
-    `The budget has no price for the model '${model}'. Add '${model}' to 'prices', or '*' for all other models. Prices: ${Object.keys(prices).join(', ')}.`,
-  );
-};
-
-const costOf = (usage: Usage, price: Price): number => {
-  const { input, output, cacheRead = input, cacheWrite = input } = price;
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
-  return (
-    (inputTokens * input +
-      outputTokens * output +
-      cacheReadTokens * cacheRead +
-      cacheWriteTokens * cacheWrite) /
-    1e6
-  );
 };

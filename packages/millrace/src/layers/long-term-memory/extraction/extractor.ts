@@ -6,7 +6,8 @@ import type { Model } from '../../../models/model.js';
 import { noUsage, type Usage } from '../../../values/usage.js';
 import { output, outputOf } from '../../output.js';
 import type { LongTermMemory, MemoryScope } from '../long-term-memory.js';
-import { budget, type Price } from '../../traffic/budget.js';
+import { budget } from '../../traffic/budget.js';
+import type { PriceTable } from '../../traffic/prices.js';
 import {
   catchError,
   concatMap,
@@ -70,7 +71,7 @@ export interface ExtractMemoriesOptions {
   /** Layers of the extracting agent, such as a `sharedBudget` that also counts calls. Default: none. */
   readonly use?: readonly (Layer | readonly Layer[])[] | undefined;
   /** Prices per million tokens, by model, for `money`. Default: none. */
-  readonly prices?: Readonly<Record<string, Price>> | undefined;
+  readonly prices?: PriceTable | undefined;
   /** Maximum number of users whose turns are extracted at the same time. Default: 4. */
   readonly concurrency?: number | undefined;
   /** Attempts to extract before the turns are left for later. Default: 3. */

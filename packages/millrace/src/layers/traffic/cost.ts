@@ -1,0 +1,256 @@
+import { map, tap } from 'rxjs';
+import { layerPlaces } from '../../seams/layer-places.js';
+import type { Context, Layer } from '../../seams/layer.js';
+import { replayedSteps, type Spending, watchingSpending } from '../../seams/spending.js';
+import { cell } from '../../step.js';
+import { misuse } from '../../values/errors.js';
+import { isRecord } from '../../values/json.js';
+import { checkOptions, isObject, type Rule } from '../../values/options.js';
+import type { AnyRun } from '../../values/reply.js';
+import { addUsage, noUsage, type Usage } from '../../values/usage.js';
+import {
+  agentPath,
+  charge,
+  chargeBelow,
+  closeLedger,
+  entriesOf,
+  type Entry,
+  hasUsage,
+  withUsageBelow,
+} from './ledger.js';
+import { countsIn, withMeter } from './meter.js';
+import { checkPrices, moneyFor, priceOf, type PriceTable } from './prices.js';
+
+/** Prices, as they were on a day. Plain data, for example of a JSON file: prices change, so Millrace has none of its own. */
+export interface PriceList {
+  /** Such as `USD`. */
+  readonly currency: string;
+  /** When the prices were looked up: `2026-11-30`. */
+  readonly date: string;
+  readonly prices: PriceTable;
+}
+
+/** The usage of a model or an agent, and what it costs. */
+export interface CostShare {
+  readonly usage: Usage;
+  /** Absent if it is unknown, which is not 0. */
+  readonly total?: number;
+  /** The part that is known. */
+  readonly atLeast: number;
+  /** Why the total is unknown: a model has no price, or has reported usage that is no number of tokens. */
+  readonly unknown?: 'price' | 'usage';
+}
+
+/** What a call costs, including its sub-agents, failed and cancelled requests, and those before a resume. Requests whose usage is not reported count nothing. */
+export interface Cost extends Pick<PriceList, 'currency' | 'date'>, CostShare {
+  /** By name of the model that answered. */
+  readonly models: Readonly<Record<string, CostShare>>;
+  /** By path of names, such as `assistant` and `assistant/researcher`, each without the agents below. */
+  readonly agents: Readonly<Record<string, CostShare>>;
+}
+
+declare module '../../values/reply.js' {
+  // Merged declarations need the same type parameters.
+  // eslint-disable-next-line @typescript-eslint/no-unused-vars
+  interface Reply<Output = unknown, Run extends AnyRun = AnyRun> {
+    /** With the layer `cost`: what the call costs. */
+    readonly cost?: Cost;
+  }
+}
+
+declare module '../../events.js' {
+  interface Events {
+    /** What a call costs that fails, before its `error`. The cost of other calls is in their reply. */
+    readonly failedCallCost: { readonly cost: Cost };
+  }
+}
+
+/**
+ * Adds `cost` to the reply of each call and of its sub-agents, which share the list of the outermost one. A request is charged to the model that
+ * answered. A resumed call includes what its replayed steps have cost, once. Throws `config` if the list is invalid.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from 'millrace';
+ * import { scriptedModel, text } from 'millrace/testing';
+ * import { cost } from 'millrace/traffic';
+ *
+ * const used = { type: 'usage', usage: { inputTokens: 2_000, outputTokens: 500 } } as const;
+ * const model = scriptedModel([text('Well.'), used]);
+ * const prices = { scripted: { input: 0.25, output: 2 } }; // for a million tokens
+ * const agent = createAgent({ model, use: [cost({ currency: 'USD', date: '2026-11-30', prices })] });
+ * console.log((await agent.call('How are you?')).cost?.total);
+ * ```
+ *
+ * ```text
+ * 0.0015
+ * ```
+ */
+export const cost = (given: PriceList): readonly Layer[] => {
+  const list = readPriceList(given, 'cost()');
+  return [
+    {
+      name: 'cost',
+      priority: layerPlaces.budget,
+      inherit: true,
+      single: true,
+      call: (context) => (next) => (call) => {
+        context.local(asked).model = call.model?.name ?? '';
+        context.whenOver(() => closeLedger(context));
+        return next(call);
+      },
+      model: (context) => (model) =>
+        withMeter(model, (usage, name, isValid) =>
+          charge(context, entryOf(context, name, usage, isValid)),
+        ),
+      step: (context) => (next) => {
+        const replayed = context.local(replayedSteps);
+        const perform = watchingSpending(next, context, {
+          // The model layer counts requests, including cancelled ones.
+          live: () => undefined,
+          replayed: (spending) => chargeReplayed(context, spending),
+        });
+        return (step) =>
+          step.kind === 'tool'
+            ? perform(step).pipe(
+                tap((value) => replayed.has(step.id) && chargeBelow(context, value)),
+              )
+            : perform(step);
+      },
+    },
+    {
+      // Within the journal, so that it stores the reply with its cost, and tool results with what is below.
+      name: 'costOfReply',
+      priority: layerPlaces.journal + 1,
+      inherit: true,
+      single: true,
+      call: (context) => (next) => (call) =>
+        next(call).pipe(
+          map((reply) => withCost(context, list, reply)),
+          tap({
+            error: () =>
+              context.hooks.report(context.hooks.iteration(), {
+                type: 'failedCallCost',
+                cost: costOf(list, entriesOf(context)),
+              }),
+          }),
+        ),
+      step: (context) => (next) => (step) => {
+        if (step.kind === 'tool') {
+          return next(step).pipe(map((value) => withUsageBelow(context, step.id, value)));
+        }
+        // A call that has ended gets its recorded reply back, without its steps.
+        return step.kind === 'reply'
+          ? next(step).pipe(map((value) => withCost(context, list, value)))
+          : next(step);
+      },
+    },
+  ];
+};
+
+const withCost = <T>(context: Context, list: PriceList, reply: T): T =>
+  isRecord(reply) ? { ...reply, cost: costOf(list, entriesOf(context)) } : reply;
+
+/** The name of the call's own model, for recorded messages that do not name theirs. */
+const asked = cell('call', () => ({ model: '' }));
+
+const entryOf = (
+  { info }: Pick<Context, 'info'>,
+  model: string,
+  usage: Usage,
+  isValid: boolean,
+): Entry => ({ agent: agentPath(info), model, usage, ...(!isValid && { isInvalid: true }) });
+
+const chargeReplayed = (context: Context, { models }: Spending): void => {
+  for (const [name, given] of Object.entries(models)) {
+    const { usage, isValid } = countsIn(given);
+    charge(context, entryOf(context, name || context.local(asked).model, usage, isValid));
+  }
+};
+
+/** What entries cost. A sum is made of tokens first, so that requests add no rounding errors. */
+const costOf = ({ currency, date, prices }: PriceList, all: readonly Entry[]): Cost => {
+  const entries = all.filter(hasUsage);
+  return {
+    currency,
+    date,
+    ...shareOf(prices, entries),
+    models: sharesBy('model', prices, entries),
+    agents: sharesBy('agent', prices, entries),
+  };
+};
+
+const sharesBy = (
+  key: 'model' | 'agent',
+  prices: PriceTable,
+  entries: readonly Entry[],
+): Readonly<Record<string, CostShare>> =>
+  Object.fromEntries(
+    [...new Set(entries.map((entry) => entry[key]))].map((name) => [
+      name,
+      shareOf(
+        prices,
+        entries.filter((entry) => entry[key] === name),
+      ),
+    ]),
+  );
+
+const shareOf = (prices: PriceTable, entries: readonly Entry[]): CostShare => {
+  const usage = entries.reduce((sum, entry) => addUsage(sum, entry.usage), noUsage);
+  const parts = entries.map((entry) => ({ entry, price: priceOf(prices, entry.model) }));
+  const atLeast = rounded(
+    parts.reduce((sum, { entry, price }) => sum + (price ? moneyFor(entry.usage, price) : 0), 0),
+  );
+  if (parts.some(({ price }) => price === undefined)) return { usage, atLeast, unknown: 'price' };
+  return entries.some(({ isInvalid }) => isInvalid)
+    ? { usage, atLeast, unknown: 'usage' }
+    : { usage, total: atLeast, atLeast };
+};
+
+/** To a trillionth: 0.1 and 0.2 are 0.3. */
+const rounded = (money: number): number => Number(money.toFixed(12));
+
+/** The cost as text, such as `0.0015 USD` or `at least 0.0015 USD`. Small amounts have two digits that are not 0. */
+export const describeCost = ({
+  currency,
+  total,
+  atLeast,
+}: Pick<Cost, 'currency' | 'total' | 'atLeast'>): string =>
+  `${total === undefined ? 'at least ' : ''}${amountText(atLeast)} ${currency}`;
+
+const amountText = (money: number): string =>
+  money.toLocaleString('en-US', {
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 4,
+    maximumSignificantDigits: 2,
+    roundingPriority: 'morePrecision',
+    useGrouping: false,
+  });
+
+/** Reads a list of prices, for example of a JSON file. Throws `config`, which names the mistake. */
+export const readPriceList = (json: unknown, owner = 'readPriceList()'): PriceList => {
+  if (isPriceList(owner, json)) return json;
+  throw misuse(`${owner} takes an object with 'currency', 'date' and 'prices'.`);
+};
+
+const isPriceList = (owner: string, list: unknown): list is PriceList => {
+  checkOptions(owner, list, rules, ['currency', 'date', 'prices']);
+  if (!isRecord(list) || !isRecord(list['prices'])) return false;
+  checkPrices(owner, list['prices']);
+  return true;
+};
+
+const rules: Readonly<Record<keyof PriceList, Rule>> = {
+  currency: [
+    (value) => typeof value === 'string' && /^[A-Z]{3}$/.test(value),
+    "the three letters of a currency, such as 'USD'",
+  ],
+  date: [
+    (value) =>
+      typeof value === 'string' &&
+      /^\d{4}-\d{2}-\d{2}$/.test(value) &&
+      !Number.isNaN(Date.parse(value)),
+    "the day of the prices, such as '2026-11-30'",
+  ],
+  prices: isObject,
+};
