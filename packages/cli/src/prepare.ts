@@ -8,6 +8,7 @@ import { isHumanOutput } from './presentation/presenter.js';
 import type { RunModel } from './runs/run-model.js';
 import type { RunStore } from './runs/open-run-store.js';
 import { storePlace } from './runs/store-place.js';
+import { readCosts } from './read-costs.js';
 import type { Setting } from './setting.js';
 
 /** An agent that is ready to answer. */
@@ -37,6 +38,8 @@ export const prepare = async (
   { runs: open, previousModel }: PrepareOptions = {},
 ): Promise<Prepared> => {
   const { given, environment, output, theme } = setting;
+  // First: a mistake in it must not leave a store open.
+  const costs = await readCosts(given.prices || environment.env['MILLRACE_PRICES'], environment);
   const [chosen, runs] = await Promise.all([
     chosenModel(setting, previousModel),
     open ?? openedOrNone(setting),
@@ -49,7 +52,7 @@ export const prepare = async (
   const { agent, sample, warnings } = await createAssistant({
     model: chosen.model,
     directory,
-    use: [calls],
+    use: [calls, costs],
   });
   if (isHumanOutput(given)) output.stream.write(introduction(chosen.about, warnings, theme));
   return { agent, calls, durable, chosen, sample, runs };

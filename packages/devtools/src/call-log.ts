@@ -1,6 +1,7 @@
 import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from 'millrace';
 import type {} from 'millrace/journal';
 import type {} from 'millrace/sessions';
+import { describeCost } from 'millrace/traffic';
 import { isRecord } from 'millrace/values';
 import {
   type CallEntry,
@@ -207,11 +208,14 @@ const changeBy = (
     case 'suspended':
       return { ...started, status: 'suspended' };
     case 'postCall': {
-      const { reason, usage } = event.reply;
+      const { reason, usage, cost } = event.reply;
       const status = reason === 'suspended' ? 'suspended' : 'done';
       const answer = short(textOf(event.reply));
-      return { ...started, status, reason, answer, endedAt: at, tokens: tokensOf(usage) };
+      const tokens = tokensOf(usage);
+      return { ...started, status, reason, answer, endedAt: at, tokens, ...costIn(cost) };
     }
+    case 'failedCallCost':
+      return { ...started, ...costIn(event.cost) };
     case 'error':
       return { ...started, status: 'failed', reason: event.error.code, endedAt: at };
     // A resumed call continues the log after its end.
@@ -233,6 +237,14 @@ const startOf = (
 /** An interceptor may have edited it. */
 const tokensOf = (usage: Partial<Usage> | null): number =>
   (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+
+const costIn = (cost: unknown): Pick<CallEntry, 'cost'> => {
+  if (!isRecord(cost)) return {};
+  const { currency, total, atLeast } = cost;
+  if (typeof currency !== 'string' || typeof atLeast !== 'number') return {};
+  const whole = typeof total === 'number' ? { total } : {};
+  return { cost: describeCost({ currency, atLeast, ...whole }) };
+};
 
 const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
 

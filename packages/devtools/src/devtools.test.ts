@@ -1,9 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type EventOf, on, textBlock, tool, transient } from 'millrace';
+import { createAgent, type EventOf, MillraceError, on, textBlock, tool, transient } from 'millrace';
 import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
+import { cost } from 'millrace/traffic';
 import { request as httpRequest } from 'node:http';
-import { firstValueFrom, lastValueFrom, map, NEVER, Subject, toArray } from 'rxjs';
+import {
+  concat,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  Subject,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { createDevtools, devtools, type DevtoolsOptions } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
 import type { CallEntry, FeedLine } from './page/protocol.js';
@@ -75,6 +86,25 @@ describe('devtools', () => {
     expect(layers).toMatchObject({ id: 'c', callId: 'c' });
     const found: unknown = await (await page.ask('GET', 'search?q=15%20%C2%B0c')).json();
     expect(found).toEqual({ ids: ['c'] });
+  });
+
+  it('list what calls cost, also those that fail', async () => {
+    const { inspect, page } = await opened();
+    const spent = { type: 'usage', usage: { inputTokens: 3 } } as const;
+    const broken = concat(
+      of(spent),
+      throwError(() => new MillraceError('auth', 'No.')),
+    );
+    const model = scriptedModel([text('Hi.'), spent], broken);
+    const prices = { scripted: { input: 1e6, output: 0 } };
+    const list = { currency: 'EUR', date: '2026-11-30', prices };
+    const agent = inspect(createAgent({ name: 'a', model, use: [cost(list)] }));
+    await agent.call('?', { callId: 'c' });
+    await agent.call('?', { callId: 'd' }).catch(() => undefined);
+    await page.until(() => entryOf(page, 'c')?.cost !== undefined);
+    expect(entryOf(page, 'c')?.cost).toBe('3.00 EUR');
+    await page.until(() => entryOf(page, 'd')?.status === 'failed');
+    expect(entryOf(page, 'd')?.cost).toBe('3.00 EUR');
   });
 
   it('hold a call, and continue it with an edit, which a journal records', async () => {

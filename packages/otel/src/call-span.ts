@@ -20,6 +20,7 @@ import {
   type Usage,
 } from 'millrace';
 import { isResumed } from 'millrace/call';
+import type { Cost } from 'millrace/traffic';
 import {
   catchError,
   defer,
@@ -102,6 +103,7 @@ const beginCall = (tracing: Tracing, share: Share, context: Context) => {
     if (event.type === 'postCall') ({ reply } = event);
     if (event.type === 'queued' && event.why === 'calls') traced.queue.start();
     if (event.type === 'admitted' && event.why !== 'calls') traced.queue.add(event);
+    if (event.type === 'failedCallCost') span.setAttributes(costAttributes(event.cost));
     note(span, redact, event);
   };
   return {
@@ -239,12 +241,13 @@ const note = (span: Span, redact: Redact | undefined, event: AgentEvent): void =
 };
 
 const replyAttributes = (
-  { reason, iterations, finish, usage, content }: Reply,
+  { reason, iterations, finish, usage, content, cost }: Reply,
   redact: Redact | undefined,
 ): Attributes => {
   const reported = finishReason(finish, content.some(isToolCall));
   return {
     ...usageAttributes(usage),
+    ...(cost !== undefined && costAttributes(cost)),
     [keys.finishReasons]: [reported],
     [keys.reason]: reason,
     [keys.iterations]: iterations,
@@ -254,6 +257,12 @@ const replyAttributes = (
     }),
   };
 };
+
+const costAttributes = ({ currency, total, atLeast }: Cost): Attributes => ({
+  [keys.costCurrency]: currency,
+  [keys.costAtLeast]: atLeast,
+  ...(total !== undefined && { [keys.cost]: total }),
+});
 
 /** Input tokens include those of the provider's cache, as the conventions ask. */
 export const usageAttributes = (usage: Usage): Attributes =>

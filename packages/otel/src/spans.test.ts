@@ -31,8 +31,9 @@ import {
   toolCall,
 } from 'millrace/testing';
 import { rewriteQuestion } from 'millrace/planning';
-import { createSemaphore, limitCalls } from 'millrace/traffic';
+import { cost, createSemaphore, limitCalls } from 'millrace/traffic';
 import {
+  concat,
   filter,
   map,
   mergeMap,
@@ -514,6 +515,42 @@ describe('spans', () => {
       'gen_ai.request.stop_sequences': ['END'],
     });
     expect(call?.attributes).toMatchObject(used);
+  });
+
+  it('a call has its cost, also if it fails, and an unknown one is not 0', () => {
+    const memory = inMemory();
+    const prices = { scripted: { input: 1e6, output: 0 } };
+    const spent: ModelChunk = { type: 'usage', usage: { inputTokens: 3 } };
+    const broken = concat(
+      of(spent),
+      throwError(() => new MillraceError('auth', 'No.')),
+    );
+    marbles(({ scheduler, flush }) => {
+      for (const [model, known] of [
+        [scriptedModel([text('Yes.'), spent]), prices],
+        [scriptedModel([text('Yes.'), spent]), {}],
+        [scriptedModel(broken), prices],
+      ] as const) {
+        const use = [
+          otel(memory.providers),
+          cost({ currency: 'EUR', date: '2026-11-30', prices: known }),
+        ];
+        createAgent({ model, use })
+          .call$('?', { scheduler })
+          .subscribe({ error: () => undefined });
+      }
+      flush();
+    });
+    const calls = memory.spans().filter(({ name }) => name.startsWith('invoke_agent'));
+    expect(
+      calls.map(({ attributes }) =>
+        ['total', 'at_least', 'currency'].map((name) => attributes[`millrace.cost.${name}`]),
+      ),
+    ).toEqual([
+      [3, 3, 'EUR'],
+      [undefined, 0, 'EUR'],
+      [3, 3, 'EUR'],
+    ]);
   });
 });
 

@@ -13,6 +13,8 @@ export interface AnswerArguments extends PrintArguments, StoreArguments {
   readonly maxIterations: number | undefined;
   /** Empty if not given. */
   readonly model: string;
+  /** The path of a JSON file with prices; empty if not given. */
+  readonly prices: string;
   /** Days to keep runs; undefined if not given. */
   readonly keepDays: number | undefined;
 }

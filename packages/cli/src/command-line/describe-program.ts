@@ -312,7 +312,8 @@ const withAnswerOptions = (command: Command): Command =>
   withStoreOption(
     withPrintOptions(command)
       .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
-      .option('--model <name>', 'model of the provider (default: MILLRACE_MODEL, or a small one)'),
+      .option('--model <name>', 'model of the provider (default: MILLRACE_MODEL, or a small one)')
+      .option('--prices <file>', 'show costs, by a JSON file (default: MILLRACE_PRICES)', notBlank),
   ).option(
     '--keep-days <number>',
     'remove runs that ended this many days ago (default: 30)',

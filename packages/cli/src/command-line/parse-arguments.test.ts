@@ -11,7 +11,13 @@ const parsed = (...argv: readonly string[]) => {
 };
 
 const printed = { color: true, json: false, quiet: false, store: undefined };
-const answered = { ...printed, maxIterations: undefined, model: '', keepDays: undefined };
+const answered = {
+  ...printed,
+  maxIterations: undefined,
+  model: '',
+  prices: '',
+  keepDays: undefined,
+};
 const nothing = { command: 'ask', question: '', session: '', ...answered };
 const listed = { command: 'runs', run: '', limit: 20, ...printed };
 const replayed = { command: 'replay', run: 'a', speed: 1, follow: false, ...printed };
@@ -70,6 +76,7 @@ describe('parseArguments', () => {
     [['--session', 'trip', 'a'], { ...nothing, question: 'a', session: 'trip' }],
     [['--store', './x', 'a'], { ...nothing, question: 'a', store: './x' }],
     [['--no-store', 'a'], { ...nothing, question: 'a', store: false }],
+    [['--prices', 'p.json', 'a'], { ...nothing, question: 'a', prices: 'p.json' }],
     [['--keep-days', '0', 'a'], { ...nothing, question: 'a', keepDays: 0 }],
     [['ask', 'runs', '-q'], { ...nothing, question: 'runs', quiet: true }],
     [['--', 'runs'], { ...nothing, question: 'runs' }],

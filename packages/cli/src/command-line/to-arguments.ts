@@ -15,6 +15,7 @@ export interface Options {
   readonly store?: string | false;
   readonly maxIterations?: number;
   readonly model?: string;
+  readonly prices?: string;
   readonly keepDays?: number;
   readonly session?: string;
   readonly limit?: number;
@@ -51,8 +52,8 @@ export const toPrint = (command: Command): PrintArguments & StoreArguments => {
 };
 
 export const toAnswer = (command: Command): AnswerArguments => {
-  const { maxIterations, model = '', keepDays } = optionsOf(command);
-  return { ...toPrint(command), maxIterations, model, keepDays };
+  const { maxIterations, model = '', prices = '', keepDays } = optionsOf(command);
+  return { ...toPrint(command), maxIterations, model, prices, keepDays };
 };
 
 export const toAsk = (words: readonly string[], command: Command): AskArguments => {

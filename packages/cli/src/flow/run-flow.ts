@@ -61,7 +61,12 @@ export const runFlow = async (
   return 1;
 };
 
-const noAnswerOptions = { store: false, maxIterations: undefined, keepDays: undefined } as const;
+const noAnswerOptions = {
+  store: false,
+  maxIterations: undefined,
+  prices: '',
+  keepDays: undefined,
+} as const;
 
 /** The resources of a document here. */
 const resourcesOf = async (

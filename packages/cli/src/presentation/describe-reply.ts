@@ -1,4 +1,5 @@
 import type { Reply } from 'millrace';
+import { describeCost } from 'millrace/traffic';
 import { milliseconds } from './milliseconds.js';
 import type { Theme } from './theme.js';
 
@@ -7,7 +8,7 @@ export type UsageUnit = 'tokens' | 'words';
 
 /** Summarizes a reply in one line: how it ended, its duration and its usage. */
 export const describeReply = (
-  { reason, elapsedMs, iterations, toolCalls, usage }: Reply,
+  { reason, elapsedMs, iterations, toolCalls, usage, cost }: Reply,
   unit: UsageUnit,
   { colors, unicode }: Theme,
 ): string => {
@@ -16,6 +17,7 @@ export const describeReply = (
     count(iterations, 'iteration'),
     count(toolCalls.length, 'tool call'),
     `${usage.inputTokens}${cached} ${unit} in, ${usage.outputTokens} out`,
+    ...(cost === undefined ? [] : [describeCost(cost)]),
   ];
   const how = `${endings[reason] ?? `ended (${reason}) after`} ${milliseconds(elapsedMs)}`;
   const rest = colors.dim(facts.map((fact) => ` ${unicode ? '·' : '-'} ${fact}`).join(''));

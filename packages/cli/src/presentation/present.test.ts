@@ -15,6 +15,7 @@ import { insertBefore, reasoning } from 'millrace/phases';
 import { analyseTask, withPlan } from 'millrace/planning';
 import { jsonSchema } from 'millrace/schema';
 import { asAgent } from 'millrace/teams';
+import { cost, type PriceList } from 'millrace/traffic';
 import {
   type MarbleHelpers,
   marbles,
@@ -117,6 +118,17 @@ Or so.
 
 answered in 20 ms · 2 iterations · 1 tool call · 20 tokens in, 5 out
 `);
+  });
+
+  it('shows what a call costs, if its prices are known', () => {
+    const spent = { type: 'usage', usage: { inputTokens: 2_000, outputTokens: 500 } } as const;
+    const shown = (prices: PriceList['prices']) =>
+      printed({
+        model: scriptedModel([text('Yes.'), spent]),
+        use: [cost({ currency: 'USD', date: '2026-11-30', prices })],
+      });
+    expect(shown({ scripted: { input: 0.25, output: 2 } })).toContain(' out · 0.0015 USD\n');
+    expect(shown({})).toContain(' out · at least 0.00 USD\n');
   });
 
   it('ends with a picture of the call', () => {

@@ -496,4 +496,19 @@ describe('small windows and settings', () => {
     await page.keyboard.press('Escape');
     await page.getByTestId('totals').getByText('$0.0164').waitFor();
   });
+
+  it('shows the cost that a reply has, in place of one by prices of the page', async () => {
+    const { page, server } = await open();
+    await showJourney(page, server);
+    const entry = entryOf('c', { tokens: 3346, endedAt: 1_700_000_004_351, cost: '0.42 EUR' });
+    server.send({ line: 'calls', calls: [entry] });
+    await page.getByTestId('totals').getByText('0.42 EUR').waitFor();
+    await page
+      .locator('[data-call=c]')
+      .getByText(/ · 0\.42 EUR/u)
+      .waitFor();
+    // Before the end, it is not known.
+    await slider(page).press('Home');
+    await page.getByTestId('totals').getByText('0.42 EUR').waitFor({ state: 'detached' });
+  });
 });

@@ -10,6 +10,7 @@ import {
 } from 'millrace';
 import { sessions } from 'millrace/sessions';
 import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
+import { cost } from 'millrace/traffic';
 import { concat, from, lastValueFrom, map, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { complaintsOf } from '../read-as-client.test-support.js';
@@ -243,6 +244,18 @@ describe('toAgUi', () => {
         },
       ],
     });
+  });
+
+  it('shows what a call costs, as far as it is known', async () => {
+    const model = scriptedModel([text('Hi.'), { type: 'usage', usage: { inputTokens: 3 } }]);
+    const use = [cost({ currency: 'EUR', date: '2026-11-30', prices: {} })];
+    const events = await all(
+      createAgent({ model, use }).stream$('?', { callId: 'c' }).pipe(toAgUi()),
+    );
+    expect(events.at(-1)).toMatchObject({
+      metadata: { millrace: { cost: { currency: 'EUR', atLeast: 0 } } },
+    });
+    expect(JSON.stringify(events.at(-1))).not.toContain('total"');
   });
 
   it('reports the failure of a sub-agent with the error text for clients', async () => {

@@ -12,6 +12,7 @@ import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.j
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
 import { encodeParts, type EncodingOptions } from '../parts/encode-parts.js';
 import type { AskedApproval, CallRef, Part, PartOf } from '../parts/part.js';
+import { shownCost } from '../parts/shown-cost.js';
 import { type ApprovalTokenOptions, approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { plainJson } from '../plain-json.js';
 import { millrace } from './metadata.js';
@@ -93,7 +94,7 @@ const runEnd = (
     };
   }
   const { reason, iterations, output } = end.reply;
-  const metadata = millrace({ reason, iterations });
+  const metadata = millrace({ reason, iterations, ...shownCost(end.reply) });
   if (reason === 'interrupted' || reason === 'stopped') {
     return { ...finished, outcome: { type: 'cancelled' }, metadata };
   }

@@ -1,6 +1,7 @@
 import type { Citation, MillraceError } from 'millrace';
 import type { Masks } from '../masks.js';
 import type { Asking, MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
+import { shownCost } from '../parts/shown-cost.js';
 import { citationData, linkOf } from '../parts/source.js';
 import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
@@ -159,7 +160,10 @@ const endOf = <Chunk>(
       const { id, output, reason, iterations } = end.reply;
       const shown: readonly CommonUiMessageChunk[] =
         output === undefined ? [] : [{ type: 'data-output', id, data: plainJson(output) }];
-      return [...shown, reader.finished(reason, { reason, iterations, usage })];
+      return [
+        ...shown,
+        reader.finished(reason, { reason, iterations, usage, ...shownCost(end.reply) }),
+      ];
     }
     case 'failed':
       return [

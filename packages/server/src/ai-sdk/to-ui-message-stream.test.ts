@@ -19,6 +19,7 @@ import {
   toolCall,
   verifyEvents,
 } from 'millrace/testing';
+import { cost } from 'millrace/traffic';
 import { filter, from, lastValueFrom, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { scenarios } from '../scenarios.test-support.js';
@@ -221,6 +222,21 @@ describe('toUiMessageStream', () => {
         },
       },
     });
+  });
+
+  it('shows what a call costs, but not by model and agent', async () => {
+    const prices = { secret: { input: 1e6, output: 0 } };
+    const model = {
+      ...scriptedModel([text('Hi.'), { type: 'usage', usage: { inputTokens: 3 } }]),
+      name: 'secret',
+    };
+    const use = [cost({ currency: 'EUR', date: '2026-11-30', prices })];
+    const event$ = createAgent({ model, use }).stream$('?', { callId: 'c' });
+    const chunks = await all(event$.pipe(toUiMessageStream()));
+    expect(chunks.at(-1)).toMatchObject({
+      messageMetadata: { cost: { currency: 'EUR', total: 3, atLeast: 3 } },
+    });
+    expect(JSON.stringify(chunks)).not.toContain('secret');
   });
 
   it('counts the known usage of a failed call', async () => {

@@ -1,5 +1,6 @@
 import type { CitationData } from '../parts/source.js';
 import type { Reply, Usage } from 'millrace';
+import type { ShownCost } from '../parts/shown-cost.js';
 import type { SourceData } from '../parts/part.js';
 
 /** The major version of the AI SDK in the client. */
@@ -17,6 +18,8 @@ export interface ReplyMetadata {
   readonly iterations?: number;
   /** The usage of the whole run, including sub-agents. */
   readonly usage: Usage;
+  /** What the whole run costs, with the layer `cost`. */
+  readonly cost?: ShownCost;
 }
 
 /** The call of a sub-agent: the data of `data-agent`, sent when it starts and again when it ends. */

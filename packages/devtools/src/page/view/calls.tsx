@@ -146,7 +146,7 @@ const CallRow = (props: {
 }) => {
   const { ui, set } = useDevtools();
   const { call, isShown } = props;
-  const { id, input, agent, status, reason, startedAt, endedAt, tokens, forkedFrom } = call;
+  const { id, input, agent, status, reason, startedAt, endedAt, tokens, cost, forkedFrom } = call;
   const isCompared = ui.compared === id;
   const duration = endedAt === undefined ? '' : ` · ${durationText(endedAt - startedAt)}`;
   return (
@@ -166,6 +166,7 @@ const CallRow = (props: {
             {reason === undefined || reason === 'answer' ? '' : ` · ${reason}`}
             {duration}
             {tokens > 0 ? ` · ${countText(tokens)} tok` : ''}
+            {cost === undefined ? '' : ` · ${cost}`}
           </span>
         </span>
       </button>

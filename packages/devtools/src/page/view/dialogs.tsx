@@ -90,7 +90,10 @@ export const Settings = () => {
   return (
     <Dialog title="Prices" close={() => set({ dialog: undefined })}>
       <div class="settings">
-        <p>With prices, the page shows what calls cost. They are kept in this browser.</p>
+        <p>
+          With prices, the page shows what calls cost whose agents have no layer `cost`. They are
+          kept in this browser.
+        </p>
         {field('input', 'Price of a million input tokens, in dollars')}
         {field('output', 'Price of a million output tokens, in dollars')}
       </div>

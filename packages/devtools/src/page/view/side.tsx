@@ -63,7 +63,11 @@ export const Side = ({ runs, call, pairs }: SideProps) => {
       >
         {ui.tab === 'conversation' && main !== undefined && (
           <div>
-            <Totals run={main.run} position={main.position ?? main.run.log.size} />
+            <Totals
+              run={main.run}
+              position={main.position ?? main.run.log.size}
+              known={session.callsById.get(main.id)?.cost}
+            />
             {runs.length > 1 && <Switch runs={runs} shown={main} />}
             <Chat of={main} position={main.position ?? main.run.log.size} />
           </div>
@@ -122,8 +126,16 @@ const Switch = ({
   );
 };
 
-/** The tokens and times of a run, as they were at the position. */
-const Totals = ({ run, position }: { readonly run: Run; readonly position: number }) => {
+/** The tokens and times of a run, as they were at the position. `known` is what its call has cost when it had ended. */
+const Totals = ({
+  run,
+  position,
+  known,
+}: {
+  readonly run: Run;
+  readonly position: number;
+  readonly known: string | undefined;
+}) => {
   const { ui } = useDevtools();
   const { root } = run.lanes;
   if (root === undefined) return null;
@@ -131,7 +143,7 @@ const Totals = ({ run, position }: { readonly run: Run; readonly position: numbe
   const now = run.log.timeAt(position - 1);
   const first = turns.find(({ firstChunkAt }) => firstChunkAt !== undefined)?.firstChunkAt;
   const hasFirst = first !== undefined && first <= now;
-  const cost = costText(tokens, ui.price);
+  const cost = (end === undefined ? undefined : known) ?? costText(tokens, ui.price);
   const facts: readonly (readonly [string, string])[] = [
     ['tokens in', countText(tokens.input)],
     ['tokens out', countText(tokens.output)],

@@ -97,7 +97,7 @@ const summary = (it: Cost | undefined) => ({
 });
 
 describe('what a call costs', () => {
-  it('R4: by model and by agent, each call with those below it, counted once', async () => {
+  it('C9: by model and by agent, each call with those below it, counted once', async () => {
     const layers = cost(list);
     const events = await record(threeDeep([layers, layers, cost(list)]).stream$('?'));
     const replies = events.flatMap((it) => (it.type === 'postCall' ? [it.reply] : []));
@@ -108,11 +108,11 @@ describe('what a call costs', () => {
     expect(whole?.cost?.usage).toEqual(whole?.usage);
   });
 
-  it('R4: adds nothing to a reply without the layer', async () => {
+  it('C9: adds nothing to a reply without the layer', async () => {
     expect(await threeDeep([]).call('?')).not.toHaveProperty('cost');
   });
 
-  it('R4: counts the members of a team', async () => {
+  it('C9: counts the members of a team', async () => {
     const one = createAgent({ name: 'one', model: named('small', [text('x'), used(1)]) });
     const two = createAgent({ name: 'two', model: named('large', [text('x'), used(2)]) });
     const team = asAgent(sequential(one, two)).with(cost(list));
@@ -121,7 +121,7 @@ describe('what a call costs', () => {
     expect(whole?.usage).toEqual(usage);
   });
 
-  it('R4: charges retries, and the model that has answered', async () => {
+  it('C9: charges retries, and the model that has answered', async () => {
     const down = () =>
       concat(
         of(used(100)),
@@ -136,7 +136,7 @@ describe('what a call costs', () => {
     expect(totals(reply.cost?.models)).toEqual({ small: 200, large: 10 });
   });
 
-  it('R4: an unknown price is not 0', async () => {
+  it('C9: an unknown price is not 0', async () => {
     const agent = (prices: PriceList['prices']) =>
       createAgent({
         model: fallback(
@@ -171,7 +171,7 @@ describe('what a call costs', () => {
     ['a string', '1000'],
     ['null', null],
     ['an object', {}],
-  ])('R4: usage that is %s makes the cost unknown, and never less', async (_, odd) => {
+  ])('C9: usage that is %s makes the cost unknown, and never less', async (_, odd) => {
     const usage = { inputTokens: odd, outputTokens: 1, cacheReadTokens: 7 } as unknown as Usage;
     const script: ScriptedAnswer[] = [
       [text('Hi.'), used(5), { type: 'usage', usage }],
@@ -187,7 +187,7 @@ describe('what a call costs', () => {
     expect(all.spent.money).toBe(7);
   });
 
-  it('R4: reports what a call costs that fails', async () => {
+  it('C9: reports what a call costs that fails', async () => {
     const model = named('small', [toolCall('spin'), used(3)], () =>
       concat(
         of(used(4)),
@@ -205,7 +205,7 @@ describe('what a call costs', () => {
     ]);
   });
 
-  it('R4: counts what was under way when an interrupt came', () => {
+  it('C9: counts what was under way when an interrupt came', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const half = cold<ModelChunk>('-ut----', { u: used(10), t: text('Half') });
       const inner = createAgent({ name: 'inner', model: { name: 'small', stream$: () => half } });
@@ -224,7 +224,7 @@ describe('what a call costs', () => {
     });
   });
 
-  it('R4: an abort frees the model immediately', () => {
+  it('C9: an abort frees the model immediately', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const never = cold<ModelChunk>('-u', { u: used(10) });
       const agent = createAgent({
@@ -236,7 +236,7 @@ describe('what a call costs', () => {
     });
   });
 
-  it('R4: names of agents and models may be those of properties', async () => {
+  it('C9: names of agents and models may be those of properties', async () => {
     const inner = createAgent({
       name: 'constructor',
       model: named('__proto__', [text('in'), used(2)]),
@@ -275,7 +275,7 @@ describe('sums of costs', () => {
     maxLength: 12,
   });
 
-  it('R4: parts add up to the whole, in any order of requests, to a millionth of a millionth', async () => {
+  it('C9: parts add up to the whole, in any order of requests, to a millionth of a millionth', async () => {
     await fc.assert(
       fc.asyncProperty(requests, fc.tuple(price, price, price), async (asked, [a, b, c]) => {
         const prices = { a, b, c };
@@ -330,7 +330,7 @@ describe('the cost of a resumed call', () => {
   const run$ = (driver: CallStoreDriver) =>
     threeDeep([journalIn(driver), cost(list)]).call$('?', { callId: 'c' });
 
-  it('R4, S6: is that of one without a stop, by model and by agent', async () => {
+  it('C9, S6: is that of one without a stop, by model and by agent', async () => {
     const records = await recordsOf(run$);
     let resumed = 0;
     for (let cut = 1; cut < records; cut += stride) {
@@ -365,11 +365,11 @@ describe('lists of prices', () => {
     [{ ...list, prices: { m: { input: 1 } } }, /the price of 'm' needs 'output'/],
     [{ ...list, prices: { m: { input: 1, ouput: 1 } } }, /has no option 'ouput'/],
     [{ ...list, price: {} }, /Did you mean 'prices'/],
-  ])('R4: %j is a mistake that is named', (given, why) => {
+  ])('C9: %j is a mistake that is named', (given, why) => {
     expect(() => readPriceList(given)).toThrow(why);
   });
 
-  it('R4: a JSON file is one', () => {
+  it('C9: a JSON file is one', () => {
     expect(readPriceList(JSON.parse(JSON.stringify(list)))).toEqual(list);
   });
 
@@ -380,7 +380,7 @@ describe('lists of prices', () => {
     [0.3, '0.30 USD'],
     [12.34567, '12.3457 USD'],
     [1234.5, '1234.50 USD'],
-  ])('R4: describes %d as %s', (total, shown) => {
+  ])('C9: describes %d as %s', (total, shown) => {
     expect(describeCost({ currency: 'USD', total, atLeast: total })).toBe(shown);
   });
 });
