@@ -20,7 +20,7 @@ export interface CallEntry {
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly tokens: number;
-  /** What it costs, such as `0.0015 USD`, with the layer `cost`. */
+  /** Its cost, such as `0.0015 USD`, with the layer `cost`. */
   readonly cost?: string;
   readonly sessionId?: string;
   readonly forkedFrom?: { readonly callId: string; readonly at: string };

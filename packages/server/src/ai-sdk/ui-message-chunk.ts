@@ -18,7 +18,7 @@ export interface ReplyMetadata {
   readonly iterations?: number;
   /** The usage of the whole run, including sub-agents. */
   readonly usage: Usage;
-  /** What the whole run costs, with the layer `cost`. */
+  /** The cost of the whole run, with the layer `cost`. */
   readonly cost?: ShownCost;
 }
 

@@ -1,7 +1,7 @@
 import type { Reply } from 'millrace';
 import type { Cost } from 'millrace/traffic';
 
-/** What a client reads about the cost of a call: not the names of models and agents. */
+/** The cost of a call as a client reads it: without the names of models and agents. */
 export type ShownCost = Pick<Cost, 'currency' | 'total' | 'atLeast'>;
 
 /** The field for the metadata of a reply; empty without the layer `cost`. */

@@ -41,7 +41,7 @@ export interface CostShare {
   readonly unknown?: 'price' | 'usage';
 }
 
-/** What a call costs, including its sub-agents, failed and cancelled requests, and those before a resume. Requests whose usage is not reported count nothing. */
+/** The cost of a call, including its sub-agents, failed and cancelled requests, and those before a resume. Requests whose usage is not reported count nothing. */
 export interface Cost extends Pick<PriceList, 'currency' | 'date'>, CostShare {
   /** By name of the model that answered. */
   readonly models: Readonly<Record<string, CostShare>>;
@@ -53,14 +53,14 @@ declare module '../../values/reply.js' {
   // Merged declarations need the same type parameters.
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
   interface Reply<Output = unknown, Run extends AnyRun = AnyRun> {
-    /** With the layer `cost`: what the call costs. */
+    /** The cost of the call, with the layer `cost`. */
     readonly cost?: Cost;
   }
 }
 
 declare module '../../events.js' {
   interface Events {
-    /** What a call costs that fails, before its `error`. The cost of other calls is in their reply. */
+    /** The cost of a call that fails, before its `error`. The cost of other calls is in their reply. */
     readonly failedCallCost: { readonly cost: Cost };
   }
 }
@@ -168,7 +168,7 @@ const chargeReplayed = (context: Context, { models }: Spending): void => {
   }
 };
 
-/** What entries cost. A sum is made of tokens first, so that requests add no rounding errors. */
+/** The cost of entries. A sum is made of tokens first, so that requests add no rounding errors. */
 const costOf = ({ currency, date, prices }: PriceList, all: readonly Entry[]): Cost => {
   const entries = all.filter(hasUsage);
   return {

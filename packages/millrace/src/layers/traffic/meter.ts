@@ -4,12 +4,12 @@ import type { Model } from '../../models/model.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, type Usage } from '../../values/usage.js';
 
-/** What a request has used, with the name of the model that answered; `isValid` is false if the model reported something that is no count. */
+/** Receives the usage of a request, with the name of the model that answered; `isValid` is false if the model reported something that is no count. */
 export type Meter = (usage: Usage, model: string, isValid: boolean) => void;
 
 /**
- * Meters each request with the usage reported so far, even if it fails or is cancelled. A retry or a fallback is a request of its own. What is no
- * count of tokens, such as NaN or a negative number, counts as 0.
+ * Meters each request with the usage reported so far, even if it fails or is cancelled. A retry or a fallback is a request of its own. A value that is
+ * no count of tokens, such as NaN or a negative number, counts as 0.
  */
 export const withMeter = (model: Model, meter: Meter, beforeRequest = (): void => undefined) =>
   aroundModel(model, (request, context) =>
