@@ -44,6 +44,18 @@ const m = (...answers: readonly ScriptedAnswer[]) => ({ m: scriptedModel(...answ
 const only = (id: string) => ({ upstream: [id] });
 
 describe('flowAgent', () => {
+  it.each([
+    ['a canvas', (canvas: object) => canvas],
+    ['a template', (canvas: object) => ({ id: 1, title: 'x', dsl: canvas })],
+  ])('G6: names what converts %s of RAGFlow', (_, wrapped) => {
+    const canvas = {
+      components: { begin: { obj: { component_name: 'Begin', params: {} }, downstream: [] } },
+      path: [],
+    };
+    expect(() => flowAgent(wrapped(canvas))).toThrow(/fromRagflow of '@millrace\/flow\/ragflow'/);
+    expect(() => flowAgent({ version: 1, name: 'f', components: {} })).not.toThrow(/fromRagflow/);
+  });
+
   it('G6: throws one config error that names all problems', () => {
     const document = flow({ a: ask({ llm_id: 'n' }), say: say('{{b@output}}', only('a')) }, ['a']);
     expect(() => flowAgent(document, { models: m() })).toThrow(

@@ -1,3 +1,5 @@
+import { MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
 import { componentProblems } from './component-problems.js';
 import type { FlowDocument } from './document.js';
 import { graphProblems } from './graph-problems.js';
@@ -22,9 +24,25 @@ export const problemsIn = (document: unknown, resources?: FlowResources): readon
 /** Returns a frozen copy of a valid document. Throws one `config` error with all problems. */
 export const checkedDocument = (document: unknown, resources?: FlowResources): FlowDocument => {
   const { problems, document: checked } = read(document, resources);
+  if (checked === undefined && isCanvas(plainCopy(document).value)) throw canvasError();
   if (checked === undefined || problems.length > 0) throw flowError(problems);
   return checked;
 };
+
+/** Whether a value has the form of a canvas of RAGFlow: its components are an object, and each has an `obj`. Also within a template, as `dsl`. */
+const isCanvas = (document: unknown): boolean => {
+  if (!isRecord(document)) return false;
+  const { components, dsl } = document;
+  if (isRecord(dsl) && isRecord(dsl['components'])) return true;
+  const all = isRecord(components) ? Object.values(components) : [];
+  return all.length > 0 && all.every((it) => isRecord(it) && isRecord(it['obj']));
+};
+
+const canvasError = (): MillraceError =>
+  new MillraceError(
+    'config',
+    "The document is a canvas of RAGFlow. Convert it first: flowAgent(fromRagflow(canvas).document, …), with fromRagflow of '@millrace/flow/ragflow'.",
+  );
 
 const read = (
   given: unknown,

@@ -6,6 +6,7 @@ export {
   type SendMailOptions,
   type SmtpServer,
 } from './mail/send-mail.js';
+export { githubSearch, type GithubSearchOptions } from './search-web/github-search.js';
 export { arxiv, pubmed, type PubmedOptions } from './search-web/papers.js';
 export type { Source } from './search-web/sources.js';
 export { webSearch, type WebSearchOptions } from './search-web/web-search.js';

@@ -4,6 +4,7 @@ import type { Tool } from 'millrace';
 import { toolContract } from 'millrace/testing';
 import { runTool } from '../run-tool.test-support.js';
 import { openVendor } from '../services/vendor.test-support.js';
+import { githubSearch } from './github-search.js';
 import { arxiv, pubmed } from './papers.js';
 import { webSearch, type WebSearchOptions } from './web-search.js';
 import { wikipedia } from './wikipedia.js';
@@ -16,7 +17,7 @@ const search = (provider: WebSearchOptions['provider'], more: Partial<WebSearchO
   webSearch({
     provider,
     baseURL: vendor.url,
-    ...(provider !== 'duckduckgo' && { apiKey }),
+    ...(provider !== 'duckduckgo' && provider !== 'searxng' && { apiKey }),
     ...(provider === 'google' && { engineId: 'engine' }),
     ...more,
   });
@@ -160,6 +161,31 @@ const vendors = {
     },
     text: '1. 水车\n   https://mill.test/a\n   2026-01-02 00:00:00\n   水车是…',
   },
+  // https://docs.searxng.org/dev/search_api, stored copy read on 2026-11-30; the fields of results by public clients.
+  searxng: {
+    path: '/search',
+    asked: { method: 'GET', query: { q: 'water mill & more', format: 'json' } },
+    answer: {
+      query: 'x',
+      number_of_results: 0,
+      results: [
+        {
+          url: 'https://mill.test/a',
+          title: 'Water mill',
+          content: 'A mill.',
+          publishedDate: '2026-01-02T00:00:00',
+          engine: 'mojeek',
+          engines: ['mojeek'],
+          score: 1,
+        },
+        { url: 'https://mill.test/b', title: 'Wheel', content: '', publishedDate: null },
+        { url: 'https://mill.test/c', title: 'Third', content: 'Over the limit.' },
+      ],
+      answers: [],
+      suggestions: [],
+    },
+    text: '1. Water mill\n   https://mill.test/a\n   2026-01-02T00:00:00\n   A mill.\n2. Wheel\n   https://mill.test/b',
+  },
 } as const;
 
 describe.each(Object.entries(vendors))(
@@ -185,6 +211,7 @@ describe.each(Object.entries(vendors))(
     it('needs a key, unless the service needs none', () => {
       const create = () => webSearch({ provider });
       if (provider === 'duckduckgo') expect(create).not.toThrow();
+      else if (provider === 'searxng') expect(create).toThrow("pass 'baseURL', or set");
       else
         expect(create).toThrow(
           `set the environment variable ${name === 'google' ? 'GOOGLE' : name.toUpperCase()}_API_KEY`,
@@ -239,6 +266,102 @@ describe('web_search', () => {
   it('needs an engine for Google', () => {
     expect(() => webSearch({ provider: 'google', apiKey })).toThrow('GOOGLE_CSE_ID');
   });
+});
+
+describe('github_search', () => {
+  // https://docs.github.com/en/rest/search/search, stored copy of version 2022-11-28 read on 2026-11-30.
+  const answers = {
+    '/search/repositories': {
+      total_count: 1,
+      incomplete_results: false,
+      items: [
+        {
+          full_name: 'ada/mill',
+          html_url: 'https://github.test/ada/mill',
+          description: 'A <b>mill</b>.',
+          language: 'Rust',
+          stargazers_count: 3,
+          updated_at: '2026-01-02T03:04:05Z',
+        },
+      ],
+    },
+    '/search/issues': {
+      items: [
+        {
+          title: 'The wheel is stuck',
+          html_url: 'https://github.test/ada/mill/issues/1',
+          body: 'Since\nMonday.',
+          state: 'open',
+          updated_at: '2026-01-02T03:04:05Z',
+        },
+      ],
+    },
+    '/search/code': {
+      items: [
+        {
+          name: 'wheel.rs',
+          path: 'src/wheel.rs',
+          html_url: 'https://github.test/ada/mill/blob/a/src/wheel.rs',
+          repository: { full_name: 'ada/mill' },
+        },
+      ],
+    },
+  };
+  const create = (key?: string) =>
+    githubSearch({ baseURL: vendor.url, ...(key !== undefined && { apiKey: key }) });
+
+  it.each([
+    [
+      'repositories',
+      '1. ada/mill\n   https://github.test/ada/mill\n   Rust, 3 stars, 2026-01-02\n   A mill.',
+    ],
+    [
+      'issues',
+      '1. The wheel is stuck\n   https://github.test/ada/mill/issues/1\n   open, 2026-01-02\n   Since Monday.',
+    ],
+    ['code', '1. src/wheel.rs\n   https://github.test/ada/mill/blob/a/src/wheel.rs\n   ada/mill'],
+  ])('searches %s', async (kind, text) => {
+    vendor.answers = answers;
+    const ran = await runTool(create(apiKey), { query: 'mill & wheel', kind });
+    expect(ran.text).toBe(text);
+    expect(vendor.asked).toMatchObject([
+      {
+        path: `/search/${kind}`,
+        query: { q: 'mill & wheel', per_page: '5' },
+        headers: {
+          authorization: `Bearer ${apiKey}`,
+          accept: 'application/vnd.github+json',
+          'x-github-api-version': '2022-11-28',
+        },
+      },
+    ]);
+    expect(JSON.stringify(ran.output)).not.toContain(apiKey);
+  });
+
+  it('searches repositories without a token, and no code', async () => {
+    vendor.answers = answers;
+    expect((await run(create())).text).toContain('ada/mill');
+    expect(vendor.asked[0]?.headers['authorization']).toBeUndefined();
+    vendor.answers = { '/search/repositories': {} };
+    expect((await run(create())).text).toContain('Nothing was found');
+    expect(() => create('two words')).toThrow('GITHUB_TOKEN');
+  });
+
+  const samples = {
+    valid: [{ query: 'mill' }, { query: 'mill', kind: 'issues' }],
+    invalid: [
+      {},
+      { query: 'x'.repeat(257) },
+      { query: 'mill', kind: 'code' },
+      { query: 'mill', kind: '../user' },
+    ],
+  };
+  for (const { name, run: check } of toolContract(() => create(), samples)) {
+    it(name, () => {
+      vendor.answers = answers;
+      return check();
+    });
+  }
 });
 
 describe('wikipedia', () => {

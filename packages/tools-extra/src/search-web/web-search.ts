@@ -10,16 +10,20 @@ import {
   requiredKey,
   type ServiceOptions,
   type ServiceRequest,
+  serviceRules,
 } from '../services/service.js';
 import { queryInput, refusal, type Source, sourcesOf, sourcesOutput } from './sources.js';
 
 /** Options of `webSearch`. */
 export interface WebSearchOptions extends ServiceOptions {
-  /** The vendor. `duckduckgo` is its API of instant answers, which is no full search. */
-  readonly provider: 'tavily' | 'brave' | 'google' | 'duckduckgo' | 'baidu';
+  /**
+   * The vendor. `duckduckgo` is its API of instant answers, which is no full search. `searxng` is an instance of yours: pass its
+   * `baseURL`, or set the environment variable `SEARXNG_URL`. Its settings must allow the format `json`.
+   */
+  readonly provider: 'tavily' | 'brave' | 'google' | 'duckduckgo' | 'baidu' | 'searxng';
   /**
    * The key. Default: the environment variable `TAVILY_API_KEY`, `BRAVE_API_KEY`, `GOOGLE_API_KEY` or `BAIDU_API_KEY`.
-   * DuckDuckGo needs none.
+   * DuckDuckGo and SearXNG need none.
    */
   readonly apiKey?: string | undefined;
   /** The id of a Programmable Search Engine, for Google only. Default: the environment variable `GOOGLE_CSE_ID`. */
@@ -29,7 +33,7 @@ export interface WebSearchOptions extends ServiceOptions {
 }
 
 /**
- * Creates the tool `web_search`, which searches the web with one of five vendors.
+ * Creates the tool `web_search`, which searches the web with one of six vendors.
  *
  * Throws a `config` error without a key that the vendor requires. `details.sources` has title, URL, text and date of
  * each result. Results are untrusted: they may contain instructions for the model.
@@ -40,7 +44,7 @@ export const webSearch = (options: WebSearchOptions): Tool => {
   const { name, variable, url, request, found } = vendors[provider];
   const key = variable === undefined ? '' : requiredKey('webSearch()', options.apiKey, variable);
   const engineId = provider === 'google' ? engineOf(options.engineId) : '';
-  const service = createService(name, url, options, key);
+  const service = createService(name, url === '' ? instanceOf(options.baseURL) : url, options, key);
   return tool({
     name: 'web_search',
     idempotent: true,
@@ -65,7 +69,7 @@ export const webSearch = (options: WebSearchOptions): Tool => {
 
 const rules: Readonly<Record<keyof WebSearchOptions, Rule>> = {
   ...keyRules,
-  provider: oneOf('tavily', 'brave', 'google', 'duckduckgo', 'baidu'),
+  provider: oneOf('tavily', 'brave', 'google', 'duckduckgo', 'baidu', 'searxng'),
   engineId: isText,
   maxResults: [
     (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 10,
@@ -82,6 +86,16 @@ const engineOf = (given: string | undefined): string => {
   );
 };
 
+/** The address of an instance of SearXNG. */
+const instanceOf = (given: string | undefined): string => {
+  const url = given ?? env['SEARXNG_URL'] ?? '';
+  if (url !== '' && serviceRules.baseURL[0](url)) return url;
+  throw new MillraceError(
+    'config',
+    "webSearch() needs the address of an instance of SearXNG: pass 'baseURL', or set the environment variable SEARXNG_URL.",
+  );
+};
+
 // ---------------------------------------------------------------- vendors
 
 interface Search {
@@ -95,6 +109,7 @@ interface Vendor {
   readonly name: string;
   /** The environment variable of its key, or `undefined` if it needs none. */
   readonly variable: string | undefined;
+  /** Empty if each user has an instance. */
   readonly url: string;
   readonly request: (search: Search) => ServiceRequest;
   readonly found: (json: unknown) => readonly Source[];
@@ -185,6 +200,14 @@ const vendors: Readonly<Record<WebSearchOptions['provider'], Vendor>> = {
     }),
     found: (json) =>
       results(listAt(json, 'references'), { url: 'url', text: 'content', note: 'date' }),
+  },
+  searxng: {
+    name: 'SearXNG',
+    variable: undefined,
+    url: '',
+    request: ({ query }) => ({ path: '/search', query: { q: query, format: 'json' } }),
+    found: (json) =>
+      results(listAt(json, 'results'), { url: 'url', text: 'content', note: 'publishedDate' }),
   },
 };
 

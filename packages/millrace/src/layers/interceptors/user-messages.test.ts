@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { EMPTY, lastValueFrom, NEVER, onErrorResumeNextWith, throwError, toArray } from 'rxjs';
+import {
+  createAgent,
+  MillraceError,
+  type Model,
+  userMessages,
+  type UserMessages,
+} from '../../index.js';
+import { guardInput } from '../guards/index.js';
+import { sessions } from '../sessions/index.js';
+import { layerContract, scriptedModel, text } from '../../testing/index.js';
+
+const failing = (error: MillraceError): Model => ({
+  name: 'down',
+  stream$: () => throwError(() => error),
+});
+const german: UserMessages = { auth: 'Das ging nicht.', busy: 'Bitte warten.' };
+const errorOf = (model: Model, use = [userMessages(german)]) =>
+  createAgent({ model, use })
+    .call('?')
+    .catch((thrown: unknown) => thrown);
+
+describe('userMessages', () => {
+  it('C7: replaces the message of a code, in the error and its event, and nothing else', async () => {
+    const error = new MillraceError('auth', 'Bad key.', { status: 401, cause: 'x' });
+    const agent = createAgent({ model: failing(error), use: [userMessages(german)] });
+    const thrown: unknown = await agent.call('?').catch((it: unknown) => it);
+    expect(thrown).toMatchObject({
+      ...{ code: 'auth', message: 'Bad key.', status: 401, cause: 'x' },
+      userMessage: 'Das ging nicht.',
+    });
+    const events = await lastValueFrom(
+      agent.stream$('?').pipe(onErrorResumeNextWith(EMPTY), toArray()),
+    );
+    expect(events.at(-1)).toMatchObject({
+      type: 'error',
+      error: { userMessage: 'Das ging nicht.' },
+    });
+  });
+
+  it('C7: keeps those of other codes, and those that an error has of its own', async () => {
+    const server = new MillraceError('invalidRequest', 'No.');
+    expect(await errorOf(failing(server))).toMatchObject({ userMessage: server.userMessage });
+    const guard = guardInput(() => false, { userMessage: 'Say please.' });
+    const layers = [userMessages({ guardRejected: 'Nein.' })];
+    const agent = createAgent({ model: scriptedModel([text('x')]), use: [...layers, guard] });
+    await expect(agent.call('?')).rejects.toMatchObject({ userMessage: 'Say please.' });
+  });
+
+  it('C7: a function gets the error', async () => {
+    const mine = userMessages(({ code, status = 0 }) => (status === 401 ? `${code}!` : undefined));
+    const error = new MillraceError('auth', 'x', { status: 401 });
+    expect(await errorOf(failing(error), [mine])).toMatchObject({ userMessage: 'auth!' });
+    const other = new MillraceError('auth', 'x');
+    expect(await errorOf(failing(other), [mine])).toMatchObject({ userMessage: other.userMessage });
+  });
+
+  it('C7: covers a session that is busy', async () => {
+    const agent = createAgent({
+      model: { name: 'm', stream$: () => NEVER },
+      use: [userMessages(german)],
+    });
+    const session = sessions(agent, { onBusy: 'reject' }).open('s');
+    const first = session.call$('?').subscribe({ error: () => undefined });
+    await expect(session.call('?')).rejects.toMatchObject({
+      code: 'busy',
+      userMessage: 'Bitte warten.',
+    });
+    first.unsubscribe();
+  });
+
+  it('C7: names a code that does not exist', () => {
+    expect(() => userMessages({ rateLimit: 'x' } as never)).toThrow("Did you mean 'rateLimited'?");
+  });
+
+  it.each(layerContract(() => userMessages(german)))(
+    'C7: keeps to the contract: $name',
+    ({ run }) => run(),
+  );
+});

@@ -1,0 +1,62 @@
+import { catchError, throwError } from 'rxjs';
+import { layerPlaces } from '../../seams/layer-places.js';
+import type { Layer } from '../../seams/layer.js';
+import {
+  errorCodes,
+  fatal,
+  isFatal,
+  MillraceError,
+  type MillraceErrorCode,
+  misuse,
+  revised,
+  toMillraceError,
+} from '../../values/errors.js';
+import { checkOptions, isText } from '../../values/options.js';
+
+/** Messages for end users by the code of the error. */
+export type UserMessages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
+
+/**
+ * Replaces the `userMessage` of errors by code, for example in the language of the user. Codes without a message keep theirs, and so do errors with a
+ * message of their own, such as those of a guard. A function gets the error; `undefined` keeps its message. The error of an aborted call keeps its own.
+ *
+ * @example
+ * ```ts
+ * const german = userMessages({ rateLimited: 'Gerade ist viel los. Bitte versuchen Sie es gleich noch einmal.' });
+ * const agent = createAgent({ model, use: [german] });
+ * ```
+ */
+export const userMessages = (
+  messages: UserMessages | ((error: MillraceError) => string | undefined),
+): Layer => {
+  const messageFor = typeof messages === 'function' ? messages : byCode(messages);
+  return {
+    name: 'userMessages',
+    priority: layerPlaces.outermost,
+    call: () => (next) => (call) =>
+      next(call).pipe(
+        catchError((cause: unknown) =>
+          throwError(() => withMessage(toMillraceError(cause), messageFor)),
+        ),
+      ),
+  };
+};
+
+const byCode = (messages: UserMessages) => {
+  const rules = Object.fromEntries(errorCodes.map((code) => [code, isText]));
+  checkOptions('userMessages()', messages, rules);
+  return ({ code, userMessage }: MillraceError): string | undefined =>
+    userMessage === new MillraceError(code, '').userMessage ? messages[code] : undefined;
+};
+
+const withMessage = (
+  error: MillraceError,
+  messageFor: (error: MillraceError) => string | undefined,
+): MillraceError => {
+  const userMessage = messageFor(error);
+  if (userMessage === undefined) return error;
+  if (typeof userMessage !== 'string')
+    throw misuse('userMessages(): the function must return a string.');
+  const translated = revised(error, { userMessage });
+  return isFatal(error) ? fatal(translated) : translated;
+};
