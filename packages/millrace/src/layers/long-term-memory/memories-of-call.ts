@@ -1,4 +1,17 @@
-import { catchError, concatMap, defer, map, type Observable, of, tap } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  map,
+  type Observable,
+  of,
+  reduce,
+  type SchedulerLike,
+  tap,
+} from 'rxjs';
+import { restoreAsyncContext } from '../../flow/async-context.js';
 import { entry } from '../../memories/transcript.js';
 import { isBesideQuestion, type Message, textOf } from '../../values/message.js';
 import type { CallInfo, EndReason, Reply, ToolRun } from '../../values/reply.js';
@@ -6,7 +19,7 @@ import type { EndedRun } from '../../run.js';
 import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
 import { quotedName } from '../../values/quoted-text.js';
-import { type MemorySettings, originIn } from './memory-settings.js';
+import { type MemorySettings, originIn, type ToolSummary } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { MemoryEntry, MemoryScope, NewMemory, RecalledMemory } from './long-term-memory.js';
 import type { Aim } from './format-memories.js';
@@ -17,7 +30,7 @@ import type { Consultation, Consulted } from '../../phases/consult.js';
 import type { Context } from '../../seams/layer.js';
 import { messageOf } from '../../values/errors.js';
 import type { Usage } from '../../values/usage.js';
-import { recallIn$ } from './memory-access.js';
+import { firstInTime, recallIn$ } from './memory-access.js';
 
 const completedReasons: readonly EndReason[] = [
   'answer',
@@ -40,33 +53,53 @@ const ownTools: readonly string[] = [
  * The entries to record of a call: question and answer, and each tool call, as stored in the session's memory and
  * without recalled entries. None if the call was interrupted, stopped, rejected or suspended.
  */
-export const memoriesOfCall = (
+export const memoriesOfCall$ = (
   call: CallInfo,
   input: readonly Message[],
   run: EndedRun | undefined,
   reply: Reply,
-  { summariseTool }: Pick<MemorySettings, 'summariseTool'>,
-): readonly NewMemory[] => {
-  if (!completedReasons.includes(reply.reason)) return [];
+  summaryOf$: (toolRun: ToolRun) => Observable<ToolSummary>,
+): Observable<readonly NewMemory[]> => {
+  if (!completedReasons.includes(reply.reason)) return of([]);
   const { callId } = call;
   const { createdAt } = reply;
   const metadata = originIn(call);
   const answerRun = answeringRun(run);
-  const tools = reply.toolCalls.flatMap((toolRun): readonly NewMemory[] => {
-    const isOwn = ownTools.includes(toolRun.name) || toolRun.toolCallId === answerRun?.toolCallId;
-    const text = summariseTool === false || isOwn ? '' : summariseTool(toolRun);
+  const ofTool = (toolRun: ToolRun, text: ToolSummary): readonly NewMemory[] => {
     const id = `${callId}/memory/${toolRun.toolCallId}`;
     const about = { ...metadata, tool: toolRun.name };
     return text === undefined || text.trim() === ''
       ? []
       : [{ id, text, kind: 'toolCall', createdAt, metadata: about }];
-  });
+  };
+  const isOwn = ({ name, toolCallId }: ToolRun): boolean =>
+    ownTools.includes(name) || toolCallId === answerRun?.toolCallId;
   const turn = formatTurn(questionIn(call, run?.messages ?? input), textOf(reply));
   const id = `${callId}/memory/conversation`;
-  return turn === ''
-    ? tools
-    : [{ id, text: turn, kind: 'conversation', createdAt, metadata }, ...tools];
+  const conversation: readonly NewMemory[] =
+    turn === '' ? [] : [{ id, text: turn, kind: 'conversation', createdAt, metadata }];
+  return from(reply.toolCalls.filter((toolRun) => !isOwn(toolRun))).pipe(
+    concatMap((toolRun) => summaryOf$(toolRun).pipe(map((text) => ofTool(toolRun, text)))),
+    reduce((all, more) => [...all, ...more], conversation),
+  );
 };
+
+/** Summarises a tool call with the function of the settings, in their time. Errors with what that throws, or `timeout`. */
+export const summarising =
+  (
+    { summariseTool, timeoutMs }: Pick<MemorySettings, 'summariseTool' | 'timeoutMs'>,
+    scheduler: SchedulerLike,
+  ) =>
+  (toolRun: ToolRun): Observable<ToolSummary> =>
+    defer(() => {
+      const made = summariseTool === false ? undefined : summariseTool(toolRun);
+      if (made === undefined || typeof made === 'string') return of(made);
+      return from(made).pipe(
+        restoreAsyncContext(),
+        firstInTime(timeoutMs, scheduler, "'summariseTool'"),
+        defaultIfEmpty(undefined),
+      );
+    });
 
 const maxLength = 1_000;
 

@@ -58,10 +58,10 @@ export const forgetIn$ = (
     defaultIfEmpty(0),
   );
 
-const firstInTime =
-  <T>(ms: number, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
+export const firstInTime =
+  <T>(ms: number, scheduler: SchedulerLike, who = 'The memory'): MonoTypeOperatorFunction<T> =>
   (source) =>
-    source.pipe(contained(), take(1), deadline(ms, scheduler, 'The memory', 'timeoutMs'));
+    source.pipe(contained(), take(1), deadline(ms, scheduler, who, 'timeoutMs'));
 
 const isVisible = ({ scope: of }: MemoryEntry, { userId, sessionId }: MemoryScope): boolean =>
   of.userId === userId && (of.sessionId === undefined || of.sessionId === sessionId);

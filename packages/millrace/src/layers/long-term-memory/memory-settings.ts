@@ -1,3 +1,4 @@
+import type { ObservableInput } from 'rxjs';
 import type { CallInfo, ToolRun } from '../../values/reply.js';
 import type { Call } from '../../seams/call.js';
 import { misuse } from '../../values/errors.js';
@@ -30,11 +31,18 @@ export interface LongTermMemoryOptions {
   readonly query?: ((call: Call) => string) | undefined;
   /** Timeout of each operation in milliseconds; the call waits for it. Default: 5,000. */
   readonly timeoutMs?: number | undefined;
-  /** Returns the entry for a tool call, or nothing to skip it; `false` skips all. Default: name, input, output. */
-  readonly summariseTool?: ((run: ToolRun) => string | undefined) | false | undefined;
+  /**
+   * Returns the entry for a tool call, or nothing to skip it; `false` skips all. An Observable or a Promise may take `timeoutMs`; tool calls are
+   * summarised one after the other, before the call ends. Default: name, input, output.
+   */
+  readonly summariseTool?:
+    ((run: ToolRun) => ToolSummary | ObservableInput<ToolSummary>) | false | undefined;
   /** Whether the model can forget entries. Text that it reads may trick it into that. Default: false. */
   readonly forgetTool?: boolean | undefined;
 }
+
+/** The entry for a tool call; without a string, or with a blank one, there is no entry. */
+export type ToolSummary = string | undefined;
 
 export type MemorySettings = Complete<LongTermMemoryOptions>;
 

@@ -7,6 +7,7 @@ import {
   interruptOn,
   type Layer,
   on,
+  only,
   prepare,
   suspend,
   textOf,
@@ -246,6 +247,55 @@ describe('withLongTermMemory, static', () => {
     expect(
       await run(({ isError, input }) => (isError ? undefined : `at ${String(input['at'])}`)),
     ).toEqual(['at home']);
+  });
+
+  it('G3: a summary may come later, and from a Promise or an Observable', async () => {
+    const summaries = [
+      () => Promise.resolve('later'),
+      () => of('later', 'too late'),
+      () => Promise.resolve(undefined),
+      () => EMPTY,
+    ];
+    const held = await Promise.all(
+      summaries.map(async (summariseTool) => {
+        const memory = inProcessLongTermMemory();
+        const model = scriptedModel([toolCall('look', { at: 'home' })], [text('Seen.')]);
+        const options = withLongTermMemory({ model, tools: [look] }, { memory, summariseTool });
+        await createAgent(options).call('Look.', forAnn);
+        return (await heldOf(memory)).slice(0, -1);
+      }),
+    );
+    expect(held).toEqual([['later'], ['later'], [], []]);
+  });
+
+  it('G3: summaries come one after the other, and one that takes too long is a warning', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const slow = [cold<string>('--a|'), cold<string>('-------b|')];
+      const left = [...slow];
+      const model = scriptedModel(
+        [toolCall('look', { at: 'home' }), toolCall('look', { at: 'nowhere' })],
+        [text('Seen.')],
+      );
+      const options = withLongTermMemory(
+        { model, tools: [look] },
+        {
+          memory: inProcessLongTermMemory(),
+          timeoutMs: 4,
+          summariseTool: () => left.shift() ?? EMPTY,
+        },
+      );
+      const warning$ = createAgent(options)
+        .stream$('Look.', { ...forAnn, scheduler })
+        .pipe(
+          only('warning'),
+          map(({ message }) => message),
+        );
+      expectObservable(warning$).toBe('------(w|)', {
+        w: "Recording the call failed: 'summariseTool' did not finish within 4 ms (timeoutMs).",
+      });
+      expectSubscriptions(slow[0]?.subscriptions ?? []).toBe('^-!');
+      expectSubscriptions(slow[1]?.subscriptions ?? []).toBe('--^---!');
+    });
   });
 
   it('I11: records it as edited by interceptors', async () => {

@@ -26,7 +26,7 @@ import type { Layer, Context, PhaseFactory } from '../../seams/layer.js';
 import { phase } from '../../seams/phase.js';
 import { reasoning } from '../../phases/reasoning.js';
 import type { InputSchema } from '../../values/schema.js';
-import { toolSummary, memoriesOfCall, findMemories$ } from './memories-of-call.js';
+import { toolSummary, memoriesOfCall$, summarising, findMemories$ } from './memories-of-call.js';
 import type { LongTermMemoryOptions, MemorySettings, ScopeOfCall } from './memory-settings.js';
 import { isAgentic, isStatic, scopeOfCall, scopeOfUser } from './memory-settings.js';
 import { memoryTools, memoryToolNames, retrieveMemoryName } from './memory-tools.js';
@@ -133,7 +133,7 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   timeoutMs: isDelay,
   summariseTool: [
     (value) => value === false || typeof value === 'function',
-    'a function that returns a string, or false',
+    'a function that returns a string, an Observable or a Promise, or false',
   ],
   forgetTool: isFlag,
 };
@@ -261,11 +261,14 @@ const recordMemories = (
           run: () =>
             defer(() => {
               const { concluded: run } = local(callProgress);
-              const memories = memoriesOfCall(call, prepared.input, run, reply, settings);
-              return memories.length === 0
-                ? of([])
-                : recordIn$({ memory, scope, scheduler, timeoutMs }, memories);
+              const summaryOf$ = summarising(settings, scheduler);
+              return memoriesOfCall$(call, prepared.input, run, reply, summaryOf$);
             }).pipe(
+              concatMap((memories) =>
+                memories.length === 0
+                  ? of([])
+                  : recordIn$({ memory, scope, scheduler, timeoutMs }, memories),
+              ),
               map((entries) => entries.map(({ id }) => id)),
               catchError((error: unknown) => {
                 const message = `Recording the call failed: ${messageOf(error)}`;
