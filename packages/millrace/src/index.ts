@@ -77,7 +77,7 @@ export {
 export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
 export { logEvents } from './layers/interceptors/log-events.js';
 export { prepare } from './layers/interceptors/prepare.js';
-export { userMessages, type UserMessages } from './layers/interceptors/user-messages.js';
+export { userMessages } from './layers/interceptors/user-messages.js';
 export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
 export { type Interceptor, on, onCall, watch } from './seams/interceptor.js';
 export type { Preparation } from './seams/preparation.js';

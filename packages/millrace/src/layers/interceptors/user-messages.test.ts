@@ -1,12 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, lastValueFrom, NEVER, onErrorResumeNextWith, throwError, toArray } from 'rxjs';
-import {
-  createAgent,
-  MillraceError,
-  type Model,
-  userMessages,
-  type UserMessages,
-} from '../../index.js';
+import { createAgent, MillraceError, type Model, userMessages } from '../../index.js';
 import { guardInput } from '../guards/index.js';
 import { sessions } from '../sessions/index.js';
 import { layerContract, scriptedModel, text } from '../../testing/index.js';
@@ -15,7 +9,7 @@ const failing = (error: MillraceError): Model => ({
   name: 'down',
   stream$: () => throwError(() => error),
 });
-const german: UserMessages = { auth: 'Das ging nicht.', busy: 'Bitte warten.' };
+const german = { auth: 'Das ging nicht.', busy: 'Bitte warten.' };
 const errorOf = (model: Model, use = [userMessages(german)]) =>
   createAgent({ model, use })
     .call('?')

@@ -13,8 +13,7 @@ import {
 } from '../../values/errors.js';
 import { checkOptions, isText } from '../../values/options.js';
 
-/** Messages for end users by the code of the error. */
-export type UserMessages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
+type Messages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
 
 /**
  * Replaces the `userMessage` of errors by code, for example in the language of the user. Codes without a message keep theirs, and so do errors with a
@@ -27,7 +26,7 @@ export type UserMessages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
  * ```
  */
 export const userMessages = (
-  messages: UserMessages | ((error: MillraceError) => string | undefined),
+  messages: Messages | ((error: MillraceError) => string | undefined),
 ): Layer => {
   const messageFor = typeof messages === 'function' ? messages : byCode(messages);
   return {
@@ -42,7 +41,7 @@ export const userMessages = (
   };
 };
 
-const byCode = (messages: UserMessages) => {
+const byCode = (messages: Messages) => {
   const rules = Object.fromEntries(errorCodes.map((code) => [code, isText]));
   checkOptions('userMessages()', messages, rules);
   return ({ code, userMessage }: MillraceError): string | undefined =>
