@@ -35,6 +35,8 @@ export interface LongTermMemoryOptions {
    * Returns the entry for a tool call, or nothing to skip it; `false` skips all. An Observable or a Promise may take `timeoutMs`; tool calls are
    * summarised one after the other, before the call ends. Default: name, input, output.
    */
+  // It is mostly synchronous.
+  // eslint-disable-next-line rxjs-x/finnish
   readonly summariseTool?:
     ((run: ToolRun) => ToolSummary | ObservableInput<ToolSummary>) | false | undefined;
   /** Whether the model can forget entries. Text that it reads may trick it into that. Default: false. */
