@@ -7,4 +7,4 @@ export {
   type SkillSource,
   type SkillSummary,
 } from './skill.js';
-export { skills, type SkillsOptions } from './skills.js';
+export { pageOf, type PageOptions, skills, type SkillsOptions } from './skills.js';

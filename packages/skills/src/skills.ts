@@ -212,7 +212,7 @@ const noSkill = (name: string, listed: readonly SkillSummary[]): string => {
 
 const maxFiles = 100;
 
-interface PageOptions {
+export interface PageOptions {
   readonly fromLine: number;
   readonly maxLength: number;
 }
@@ -227,8 +227,8 @@ const instructionsOf = (skill: LoadedSkill, page: PageOptions): ToolOutput => {
   return pageOf(instructions || '(The skill has no instructions.)', { skill: name }, page, about);
 };
 
-/** Returns as many lines as fit, and how to continue. */
-const pageOf = (
+/** A tool output with as many lines of a string as fit, and how to continue. Lines count from 1; `maxLength` is in characters. */
+export const pageOf = (
   text: string,
   details: Readonly<Record<string, string>>,
   { fromLine, maxLength }: PageOptions,

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { lchown, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
+import { getuid } from 'node:process';
 import {
   type ApprovalRequest,
   requireApproval,
@@ -250,7 +251,8 @@ const createSeen = () => {
 const hashOf = (text: string | undefined): string =>
   text === undefined ? '' : createHash('sha256').update(text).digest('hex');
 
-const textAt = async (
+/** The text of a file, or undefined if there is no such file. */
+export const textAt = async (
   { real, shown }: ConfinedPath,
   maxBytes: number,
   signal: AbortSignal,
@@ -263,7 +265,7 @@ const textAt = async (
   }
 };
 
-const checkText = (text: string, maxBytes: number): void => {
+export const checkText = (text: string, maxBytes: number): void => {
   if (text.includes('\0')) throw new Error('The new content has a NUL character: it is not text.');
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
@@ -298,7 +300,7 @@ const diffOf = async ({ place, before, after }: Change): Promise<string> => {
 // ---------------------------------------------------------------- files
 
 /** Replaces a file in one step: others see the old or the new content, and a link in its place is not followed. */
-const replaceFile = async ({ place, before, after }: Change): Promise<void> => {
+export const replaceFile = async ({ place, before, after }: Change): Promise<void> => {
   const { real, shown } = place;
   await makeDirectory(dirname(real));
   await anchored(dirname(real), async (directory) => {
@@ -307,6 +309,7 @@ const replaceFile = async ({ place, before, after }: Change): Promise<void> => {
     try {
       const mode = before === undefined ? undefined : (await lstat(target)).mode & 0o777;
       await writeNew(temporary, after, mode);
+      await ownAs(before === undefined ? directory : target, temporary);
       // A store may have been opened while the disk was busy.
       await refuseStore(shown, real);
       await (before === undefined ? putNew : rename)(temporary, target);
@@ -346,5 +349,16 @@ const writeNew = async (name: string, text: string, mode: number | undefined): P
 const makeDirectory = async (real: string): Promise<void> => {
   if (await isThere(real)) return;
   await makeDirectory(dirname(real));
-  await anchored(dirname(real), (directory) => mkdir(join(directory, basename(real))));
+  await anchored(dirname(real), async (directory) => {
+    const made = join(directory, basename(real));
+    await mkdir(made);
+    await ownAs(directory, made);
+  });
+};
+
+/** Gives a file that root has created to the owner of the directory or of the replaced file, who could not change it otherwise. */
+const ownAs = async (model: string, made: string): Promise<void> => {
+  if (getuid?.() !== 0) return;
+  const { uid, gid } = await stat(model);
+  await lchown(made, uid, gid);
 };

@@ -221,7 +221,7 @@ interface Walk {
  * The visible files and directories below a directory, sorted by name. Links are listed, but not followed. Directories
  * that cannot be read are skipped.
  */
-async function* entriesBelow(place: ConfinedPath, walk: Walk): AsyncGenerator<Entry> {
+export async function* entriesBelow(place: ConfinedPath, walk: Walk): AsyncGenerator<Entry> {
   yield* visible(await entriesIn(place.real), place, walk);
 }
 
