@@ -2,7 +2,7 @@ const { anyFeature, kernel } = require('./scripts/house/kernel.cjs');
 
 /** What may import what: arrows point down to the core, and a package is entered by its front door. */
 const test = '\\.test(-d|-support)?\\.ts$';
-const testing = '^packages/millrace/src/testing/';
+const testing = '^packages/(millrace|deep-agent)/src/testing/';
 const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');
 const allowedInCore = [
@@ -47,7 +47,7 @@ const rules = {
       path: '^packages/',
       // Tests of the server read what each store gives back.
       pathNot: [
-        '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic|presets|restate)/',
+        '^packages/(a2a|chat-page|cli|dbos|deep-agent|devtools|openai|anthropic|presets|restate)/',
         '^packages/server/.*[.]test(-support)?[.]ts$',
         // Tests that compare native tool calls with those in text.
         '^packages/(millrace|tools)/.*[.]test[.]ts$',
@@ -65,6 +65,10 @@ const rules = {
   'presets-know-only-the-core-and-text-tools': {
     from: { path: '^packages/presets/' },
     to: { path: ours, pathNot: modules('millrace', '@millrace/text-tools') },
+  },
+  'deep-agents-know-the-core-skills-and-tools': {
+    from: { path: '^packages/deep-agent/', pathNot: test },
+    to: { path: ours, pathNot: modules('millrace', '@millrace/skills', '@millrace/tools') },
   },
   'restate-knows-only-the-core': {
     from: { path: '^packages/restate/', pathNot: test },

@@ -17,6 +17,7 @@ const notPortable = [
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
   /^@millrace\/skills\/folder$/,
+  /^@millrace\/deep-agent\/.+$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
   /^create-millrace$/,
