@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import {
+  type CallInfo,
   createAgent,
   inProcessMemory,
   type Model,
@@ -158,11 +159,18 @@ describe('T25: a deep agent', () => {
       ]),
     );
     const ofSession = (id = 'none') => filesInMemory({ memory, id });
-    const agent = deepAgent({ model, files: ({ sessionId }) => ofSession(sessionId) });
+    const depths = new Set<number>();
+    const files = ({ agent: names, sessionId }: CallInfo) => {
+      depths.add(names.length);
+      return ofSession(sessionId);
+    };
+    const agent = deepAgent({ model, files });
     for (const id of ['ada', 'bob']) await sessions(agent).open(id).call('Go.');
     expect(await read(ofSession('ada'), 'me.md')).toBe('ada');
     expect(await read(ofSession('bob'), 'me.md')).toBe('bob');
     expect(await list(ofSession())).toEqual([]);
+    // It is asked for the root call, also by sub-agents.
+    expect([...depths]).toEqual([1]);
   });
 
   it.each([
