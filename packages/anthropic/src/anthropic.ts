@@ -9,6 +9,7 @@ import {
   toolNames,
   vendorModel,
   type VendorSpec,
+  toWireId,
 } from '@millrace/wire';
 import { defer } from 'rxjs';
 import { accessOf, type MessagesAccess } from './access.js';
@@ -20,7 +21,6 @@ import { messagesRequest } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
 import { isThinkingEnabled, thinkingConfig } from './thinking.js';
-import { toWireId } from './tool-call-id.js';
 
 /**
  * Creates a model of Anthropic, over its Messages API, and starts to load the SDK.

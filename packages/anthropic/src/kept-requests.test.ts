@@ -1,11 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Message, ModelRequest } from 'millrace';
 import { parsedJson } from 'millrace/values';
-import { toolNames } from '@millrace/wire';
+import { toolNames, toWireId } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation, frozen, modelRequest } from './conversations.test-support.js';
 import { messagesRequest } from './messages-request.js';
-import { toWireId } from './tool-call-id.js';
 
 type Write = ReturnType<typeof messagesRequest>;
 

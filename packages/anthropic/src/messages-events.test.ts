@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AssistantBlock, AssistantMessage, ModelChunk } from 'millrace';
-import { toolNames } from '@millrace/wire';
+import { toolNames, toWireId } from '@millrace/wire';
 import fc from 'fast-check';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { conversation } from './conversations.test-support.js';
 import { createMessagesReader } from './messages-events.js';
-import { toWireId } from './tool-call-id.js';
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -2,13 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type ModelRequest } from 'millrace';
 import { isRecord, parsedJson } from 'millrace/values';
 import { checkMessagesRequest } from '@millrace/fault-server';
-import { type JsonRecord, listAt, toolNames } from '@millrace/wire';
+import { type JsonRecord, listAt, toolNames, toWireId } from '@millrace/wire';
 import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
 import { messagesRequest, type RequestSettings } from './messages-request.js';
 import { isThinkingEnabled, thinkingConfig } from './thinking.js';
-import { toWireId } from './tool-call-id.js';
 
 /** Only the older version of the API takes a temperature. */
 const violationsOf = (body: JsonRecord): readonly string[] => {

@@ -15,13 +15,12 @@ import {
   streamed,
   streamHeaders,
 } from '@millrace/fault-server';
-import { listAt } from '@millrace/wire';
+import { listAt, toWireId } from '@millrace/wire';
 import fc from 'fast-check';
 import { filter, take } from 'rxjs';
 import { anthropic } from './index.js';
 import { messagesRequest } from './messages-request.js';
 import { createServerToolPairs } from './server-tools.js';
-import { toWireId } from './tool-call-id.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AssistantBlock, ContentBlock, Message, ToolResultBlock, UserMessage } from 'millrace';
 import { parsedJson } from 'millrace/values';
-import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
+import { listAt, rawJsonList, stringifyObject, toWireId } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
 import { createMarkBudget } from './cache-marks.js';
 import { messageBlocks } from './message-blocks.js';
-import { toWireId } from './tool-call-id.js';
 import { inTurns, toPart, turnText } from './turns.js';
 import { wireMessages } from './wire-messages.js';
 

@@ -2,6 +2,7 @@ export { type Access, type AccessSource, type Credentials, resolveAccess } from 
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
+export { createCapCounter } from './cap-counter.js';
 export { capExceeded, type Caps, capsOf, defaultCaps } from './caps.js';
 export { blockIndex, signatureChunks, textChunks } from './chunks.js';
 export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
@@ -9,6 +10,7 @@ export { variable } from './environment.js';
 export type { Endings, Exchange, Reader, WireEvent, WireRequest } from './exchange.js';
 export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
+export { failureOf } from './failure-of.js';
 export { faultOf } from './fault-of.js';
 export { mergeBody } from './merge-body.js';
 export { memoizeByObject, memoizeLast } from './memoize.js';
@@ -23,6 +25,9 @@ export {
   stringifyObject,
   type WithRawJson,
 } from './raw-json.js';
+export { redactChunk } from './redact-chunk.js';
+export { redactError } from './redact-error.js';
+export { type Redactor, redactorOf } from './redactor.js';
 export type { HeadersLike } from './retry-after.js';
 export { type SdkRequests, sdkRequests } from './sdk-requests.js';
 export type { SdkClient, SdkOptions } from './sdk-target.js';
@@ -33,5 +38,6 @@ export {
   settingsRules,
   type VendorSettings,
 } from './settings.js';
+export { toWireId } from './tool-call-id.js';
 export { toolNames, type ToolNames } from './tool-names.js';
-export { vendorModel, type VendorSpec } from './vendor-model.js';
+export { dependable, vendorModel, type VendorSpec } from './vendor-model.js';

@@ -30,8 +30,7 @@ export interface VendorSpec {
 const defaultTimeouts: ModelContext['timeouts'] = { firstChunkMs: 120_000, chunkMs: 60_000 };
 
 /**
- * Creates a model from a mapping. Each attempt is one `exchange$` with timeouts. A request is retried after a transient
- * failure, and with a shorter conversation if that exceeds the context window.
+ * Creates a model from a mapping: each attempt is one `exchange$`, in what `dependable` adds.
  */
 export const vendorModel = (
   spec: VendorSpec,
@@ -47,6 +46,17 @@ export const vendorModel = (
     stream$: (request, context) =>
       defer(() => exchange$({ ...spec.exchange(request, context), caps, fetch, endings }, context)),
   };
+  return dependable(once, settings);
+};
+
+/**
+ * Adds what the models of all vendors have around one attempt: timeouts, retries after a transient failure, and a shorter
+ * conversation if it exceeds the context window.
+ */
+export const dependable = (
+  once: Model,
+  settings: Pick<VendorSettings, 'retry' | 'timeouts'>,
+): Model => {
   const timed = timeouts(once, { ...defaultTimeouts, ...defined(settings.timeouts) });
   return shortenOnOverflow(settings.retry === false ? timed : retry(timed, settings.retry));
 };

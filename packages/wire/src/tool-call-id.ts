@@ -2,7 +2,7 @@ const accepted = /^[a-zA-Z0-9_-]+$/;
 const prefix = 'id_';
 
 /**
- * Maps the ID of a tool call to one that the API accepts: letters, digits, `_` and `-`. An acceptable ID stays the
+ * Maps the ID of a tool call to one that every vendor accepts: letters, digits, `_` and `-`. An acceptable ID stays the
  * same. In any other, the code of each other character replaces it, which is collision-free and the same in every request.
  */
 export const toWireId = (id: string): string =>
