@@ -1,0 +1,70 @@
+import { type Demand, fromPull, MillraceError } from 'millrace';
+import { isRecord } from 'millrace/values';
+import {
+  connect,
+  filter,
+  type Observable,
+  type SchedulerLike,
+  switchMap,
+  takeUntil,
+  timer,
+} from 'rxjs';
+import { isFinishPart } from './read-parts.js';
+
+type Reader = ReadableStreamDefaultReader<unknown>;
+
+/** Sends a request; the signal aborts it. */
+export type Start = (signal: AbortSignal) => PromiseLike<{ readonly stream: unknown }>;
+
+/**
+ * The parts of an answer. Cold: subscribing sends the request once demand is open, and unsubscribing aborts it and cancels its
+ * stream. Reads the next part only while demand is open. Completes with the stream, or 50 milliseconds after the finish part.
+ */
+export const parts$ = (
+  start: Start,
+  { demand, scheduler }: { readonly demand: Demand; readonly scheduler: SchedulerLike },
+): Observable<unknown> =>
+  fromPull((signal) => partsOf(start, signal), demand).pipe(
+    connect((part$) =>
+      part$.pipe(
+        takeUntil(
+          part$.pipe(
+            filter(isFinishPart),
+            switchMap(() => timer(endMs, scheduler)),
+          ),
+        ),
+      ),
+    ),
+  );
+
+/** The end of the response lets its socket be used again. */
+const endMs = 50;
+
+const partsOf = (start: Start, signal: AbortSignal): AsyncIterable<unknown> => {
+  let opened: Promise<Reader> | undefined;
+  const open = (): Promise<Reader> =>
+    (opened ??= Promise.resolve(start(signal)).then(({ stream }) => readerOf(stream, signal)));
+  return {
+    [Symbol.asyncIterator]: () => ({ next: () => open().then((reader) => reader.read()) }),
+  };
+};
+
+const readerOf = (stream: unknown, signal: AbortSignal): Reader => {
+  if (!isStream(stream)) {
+    throw new MillraceError(
+      'config',
+      "The model's doStream() did not resolve to a stream: use a model of @ai-sdk/provider 3 or 4.",
+    );
+  }
+  const reader = stream.getReader();
+  const cancel = (): void => {
+    reader.cancel().catch(() => undefined);
+  };
+  // It may have been left while the request was sent.
+  if (signal.aborted) cancel();
+  else signal.addEventListener('abort', cancel, { once: true });
+  return reader;
+};
+
+const isStream = (stream: unknown): stream is ReadableStream<unknown> =>
+  isRecord(stream) && typeof stream['getReader'] === 'function';

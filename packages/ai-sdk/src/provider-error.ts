@@ -1,0 +1,125 @@
+import { isMillraceError, MillraceError } from 'millrace';
+import { isRecord, parsedJson } from 'millrace/values';
+import { failure, failureOf, faultOf, type HeadersLike, type JsonRecord } from '@millrace/wire';
+
+/** What is known where an error is mapped. */
+interface ErrorSource {
+  /** The name of the provider. */
+  readonly vendor: string;
+  /** Redacts a string. */
+  readonly clean: (text: string) => string;
+  readonly now: number;
+}
+
+/**
+ * Maps what a provider rejected with, or sent as an error part, to a `MillraceError`: an `APICallError` by its status, headers and
+ * body, a plain value by its code and message, and anything else by its name or the system code in its causes. It matches by shape:
+ * each provider may have a copy of the error classes of its own.
+ */
+export const toProviderError = (thrown: unknown, source: ErrorSource): MillraceError => {
+  if (isMillraceError(thrown)) return thrown;
+  const { vendor, clean } = source;
+  if (typeof thrown === 'string') return failure(vendor, faultOf({ error: thrown }) ?? {});
+  if (!isRecord(thrown)) return failureOf(vendor, thrown, { clean });
+  if (nameOf(thrown) === 'AI_APICallError') return ofApiCall(thrown, source);
+  const known = named.get(nameOf(thrown));
+  if (known !== undefined) return ofNamed(thrown, known, source);
+  if (thrown instanceof Error || typeof thrown['name'] === 'string') {
+    return failureOf(vendor, thrown, { clean });
+  }
+  return failure(vendor, faultOf({ error: thrown }) ?? faultOf(thrown) ?? {});
+};
+
+const nameOf = ({ name }: JsonRecord): string => (typeof name === 'string' ? name : '');
+
+const ofApiCall = (error: JsonRecord, { vendor, clean, now }: ErrorSource): MillraceError => {
+  const { statusCode, responseHeaders, message, url } = error;
+  // Without a status, there was no response: the cause says why.
+  if (typeof statusCode !== 'number') return failureOf(vendor, error, { clean });
+  if (statusCode >= 200 && statusCode < 300) return unreadable(vendor, error, clean);
+  return failure(vendor, {
+    ...faultOf(bodyOf(error)),
+    ...(typeof message === 'string' ? { message: clean(message) } : {}),
+    status: statusCode,
+    headers: headersOf(responseHeaders),
+    ...(typeof url === 'string' && URL.canParse(url) ? { url: clean(url) } : {}),
+    now,
+  });
+};
+
+/** What the provider parsed, or the text of the response. */
+const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {
+  if (isRecord(data)) return data;
+  if (typeof responseBody !== 'string') return undefined;
+  try {
+    return parsedJson(responseBody);
+  } catch {
+    return undefined;
+  }
+};
+
+const headersOf = (headers: unknown): HeadersLike => {
+  const entries = isRecord(headers) ? Object.entries(headers) : [];
+  const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
+  return {
+    get: (name) => {
+      const value = byName.get(name);
+      return typeof value === 'string' ? value : null;
+    },
+  };
+};
+
+interface NamedError {
+  readonly code: 'config' | 'invalidRequest' | 'invalidResponse';
+  readonly did: string;
+}
+
+const unreadableAnswer: NamedError = {
+  code: 'invalidResponse',
+  did: 'sent an answer that its AI SDK package cannot read',
+};
+const unacceptable: NamedError = { code: 'invalidRequest', did: 'cannot take this request' };
+const unset: NamedError = { code: 'config', did: 'is not set up' };
+
+/** The errors of `@ai-sdk/provider` beside `APICallError`, by their names. */
+const named: ReadonlyMap<string, NamedError> = new Map([
+  ['AI_LoadAPIKeyError', unset],
+  ['AI_LoadSettingError', unset],
+  ['AI_NoSuchModelError', unset],
+  ['AI_NoSuchProviderReferenceError', unacceptable],
+  ['AI_InvalidArgumentError', unacceptable],
+  ['AI_InvalidPromptError', unacceptable],
+  ['AI_UnsupportedFunctionalityError', unacceptable],
+  ['AI_EmptyResponseBodyError', unreadableAnswer],
+  ['AI_InvalidResponseDataError', unreadableAnswer],
+  ['AI_JSONParseError', unreadableAnswer],
+  ['AI_NoContentGeneratedError', unreadableAnswer],
+  ['AI_TypeValidationError', unreadableAnswer],
+]);
+
+const ofNamed = (
+  error: JsonRecord,
+  { code, did }: NamedError,
+  { vendor, clean }: ErrorSource,
+): MillraceError =>
+  new MillraceError(code, `${vendor} ${did}: ${shortened(clean(textOf(error)))}`, {
+    cause: error,
+    ...(code === 'invalidResponse' ? { retryable: true } : {}),
+  });
+
+const unreadable = (
+  vendor: string,
+  error: JsonRecord,
+  clean: (text: string) => string,
+): MillraceError => ofNamed(error, unreadableAnswer, { vendor, clean, now: 0 });
+
+const textOf = ({ message, name }: JsonRecord): string =>
+  typeof message === 'string' && message !== '' ? message : String(name);
+
+/** The message of a validation quotes the whole value. */
+const shortened = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line;
+};
+
+const maxLength = 300;

@@ -1,0 +1,222 @@
+import { type ContentBlock, MillraceError, type ModelChunk, type ModelContext } from 'millrace';
+import { isRecord } from 'millrace/values';
+import { at, type JsonRecord, listAt, textAt } from '@millrace/wire';
+import { createOpenTexts } from './open-texts.js';
+import { finishFacts, finishOf, responseFacts, usageChunks } from './read-usage.js';
+import { createToolInputs } from './tool-inputs.js';
+import type { VendorPartKind } from './vendor-parts.js';
+
+type Chunks = readonly ModelChunk[];
+
+interface ReaderSource extends Pick<ModelContext, 'report' | 'working'> {
+  /** The name of the provider. */
+  readonly vendor: string;
+  readonly toolNameOf: (wireName: string) => string;
+}
+
+export interface PartReader {
+  /** The chunks of a part. Throws what an error part has. */
+  readonly read: (part: unknown) => Chunks;
+  /** The chunks at the end of the stream. Throws `invalidResponse` if the answer is incomplete. */
+  readonly end: () => Chunks;
+}
+
+export const isFinishPart = (part: unknown): boolean => at(part, 'type') === 'finish';
+
+/**
+ * Creates the reader of the parts of one answer. Deltas are a preview: a `tool-call` part decides on the arguments, and the finish
+ * part on the usage and on whether the answer is complete. Unknown parts are ignored.
+ */
+export const createPartReader = ({
+  vendor,
+  toolNameOf,
+  report,
+  working,
+}: ReaderSource): PartReader => {
+  const texts = createOpenTexts(vendor);
+  const inputs = createToolInputs(vendor, toolNameOf);
+  /** Tools that the provider runs. */
+  const running = new Map<string, string>();
+  let finished: JsonRecord | undefined;
+
+  const other = (chunks: Chunks): Chunks => {
+    texts.other();
+    return chunks;
+  };
+  const vendorBlock = (kind: VendorPartKind, data: unknown): Chunks =>
+    other([{ type: 'block', block: { type: 'vendor', vendor, kind, data } }]);
+
+  const toolCall = (part: JsonRecord): Chunks => {
+    const chunks = inputs.call(part);
+    if (part['providerExecuted'] !== true) return other(chunks);
+    running.set(textAt(part, 'toolCallId'), textAt(part, 'toolName'));
+    return vendorBlock('tool-call', { ...plain(part), input: inputIn(part) });
+  };
+  const toolResult = (part: JsonRecord): Chunks => {
+    if (part['preliminary'] === true) return [];
+    running.delete(textAt(part, 'toolCallId'));
+    return vendorBlock('tool-result', plain(part));
+  };
+  const file = (part: JsonRecord): Chunks => {
+    const block = fileBlock(part);
+    if (block === undefined) return [];
+    const { providerMetadata } = part;
+    const chunks = other([{ type: 'block', block }]);
+    return isRecord(providerMetadata)
+      ? [...chunks, ...vendorBlock('file-metadata', providerMetadata)]
+      : chunks;
+  };
+  const works = (): Chunks => {
+    const tool = [...running.values()].at(-1);
+    const on = tool ?? (texts.isThinking() ? 'reasoning' : undefined);
+    if (on !== undefined) working?.(on);
+    return [];
+  };
+
+  const read = (part: JsonRecord): Chunks => {
+    switch (part['type']) {
+      case 'stream-start':
+        listAt(part, 'warnings').forEach((it) =>
+          report({ type: 'warning', message: warningOf(vendor, it) }),
+        );
+        return [];
+      case 'response-metadata':
+        return [{ type: 'facts', facts: { name: vendor, ...responseFacts(part) } }];
+      case 'text-start':
+        return texts.start('text', part);
+      case 'text-delta':
+        return texts.delta('text', part);
+      case 'text-end':
+        return texts.end('text', part);
+      case 'reasoning-start':
+        return [...texts.start('thinking', part), ...works()];
+      case 'reasoning-delta':
+        return texts.delta('thinking', part);
+      case 'reasoning-end':
+        return texts.end('thinking', part);
+      case 'tool-input-start':
+        return other(inputs.start(part));
+      case 'tool-input-delta':
+        return inputs.delta(part);
+      case 'tool-call':
+        return toolCall(part);
+      case 'tool-result':
+        return [...toolResult(part), ...works()];
+      case 'tool-approval-request':
+        throw askedForApproval(vendor);
+      case 'source':
+        texts.source(part);
+        return [];
+      case 'file':
+        return file(part);
+      case 'reasoning-file':
+        return vendorBlock('reasoning-file', plainFile(part));
+      case 'custom':
+        return vendorBlock('custom', plain(part));
+      case 'ping':
+        return works();
+      case 'finish':
+        finished = part;
+        return [];
+      case 'error':
+        // It is mapped as anything else that a provider throws.
+        throw part['error'];
+      default:
+        return [];
+    }
+  };
+
+  const end = (): Chunks => {
+    const finish = finished === undefined ? undefined : finishOf(finished);
+    if (finish === 'failed') throw ended(vendor, 'failed: its stream ended with an error');
+    if (finish === undefined) {
+      throw ended(vendor, 'is incomplete: its stream ended without a finish reason');
+    }
+    const [missing] = finish === 'stop' ? inputs.missing() : [];
+    if (missing !== undefined) {
+      throw ended(vendor, 'is incomplete: a tool call started, and did not end');
+    }
+    const facts = finishFacts(finished);
+    return [
+      ...texts.close(),
+      ...usageChunks(finished?.['usage']),
+      ...(Object.keys(facts).length === 0 ? [] : [{ type: 'facts' as const, facts }]),
+      { type: 'finish', finish },
+    ];
+  };
+  return { read: (part) => (isRecord(part) ? read(part) : []), end };
+};
+
+/** Parts of providers are plain JSON but for dates and bytes. */
+const plain = ({ type: _, ...fields }: JsonRecord): JsonRecord => fields;
+
+const plainFile = (part: JsonRecord): JsonRecord => {
+  const { data } = part;
+  const inner = at(data, 'data');
+  if (inner instanceof Uint8Array)
+    return { ...plain(part), data: { type: 'data', data: base64(inner) } };
+  const url = at(data, 'url');
+  return { ...plain(part), data: url instanceof URL ? { type: 'url', url: url.href } : data };
+};
+
+const inputIn = ({ input }: JsonRecord): unknown => {
+  if (typeof input !== 'string') return input ?? {};
+  try {
+    return JSON.parse(input === '' ? '{}' : input);
+  } catch {
+    return { input };
+  }
+};
+
+const fileBlock = (part: JsonRecord): ContentBlock | undefined => {
+  const mediaType = textAt(part, 'mediaType') || 'application/octet-stream';
+  const source = sourceIn(part['data'], mediaType);
+  if (source === undefined) return undefined;
+  const [top] = mediaType.split('/');
+  return { type: top === 'image' || top === 'audio' ? top : 'file', source };
+};
+
+const sourceIn = (
+  data: unknown,
+  mediaType: string,
+): ContentBlock extends infer Block
+  ? Block extends { readonly source: infer Source }
+    ? Source | undefined
+    : never
+  : never => {
+  if (typeof data === 'string') return { kind: 'base64', mediaType, data };
+  if (data instanceof Uint8Array) return { kind: 'base64', mediaType, data: base64(data) };
+  const url = at(data, 'url');
+  if (url instanceof URL) return { kind: 'url', mediaType, url: url.href };
+  const inner = at(data, 'data');
+  return inner === undefined || isRecord(inner) ? undefined : sourceIn(inner, mediaType);
+};
+
+const base64 = (bytes: Uint8Array): string => {
+  let binary = '';
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+};
+
+const warningOf = (vendor: string, warning: unknown): string => {
+  const what = textAt(warning, 'feature') || textAt(warning, 'setting');
+  const details = textAt(warning, 'details') || textAt(warning, 'message');
+  const kind = textAt(warning, 'type');
+  const head = what === '' ? vendor : `${vendor}: '${what}' is ${kinds.get(kind) ?? kind}`;
+  return details === '' ? `${head}.` : `${head}: ${details}`;
+};
+
+const kinds: ReadonlyMap<string, string> = new Map([
+  ['unsupported', 'not supported'],
+  ['compatibility', 'supported in a compatible form only'],
+  ['deprecated', 'deprecated'],
+]);
+
+const ended = (vendor: string, what: string): MillraceError =>
+  new MillraceError('invalidResponse', `The answer from ${vendor} ${what}.`, { retryable: true });
+
+const askedForApproval = (vendor: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `${vendor} asks for approval of a tool that it runs itself. Configure that tool to need no approval, or use it as a tool of the agent with 'requireApproval'.`,
+  );
