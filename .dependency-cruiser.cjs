@@ -47,7 +47,7 @@ const rules = {
       path: '^packages/',
       // Tests of the server read what each store gives back.
       pathNot: [
-        '^packages/(a2a|chat-page|cli|dbos|deep-agent|devtools|openai|anthropic|presets|restate)/',
+        '^packages/(a2a|chat-page|cli|dbos|deep-agent|devtools|openai|anthropic|ai-sdk|presets|restate)/',
         '^packages/server/.*[.]test(-support)?[.]ts$',
         // Tests that compare native tool calls with those in text.
         '^packages/(millrace|tools)/.*[.]test[.]ts$',
@@ -79,7 +79,7 @@ const rules = {
     to: { path: ours, pathNot: modules('millrace', '@millrace/server') },
   },
   'vendors-know-only-the-core-and-wire': {
-    from: { path: '^packages/(openai|anthropic)/' },
+    from: { path: '^packages/(openai|anthropic|ai-sdk)/' },
     to: {
       path: ours,
       pathNot: modules('millrace', '@millrace/wire', '@millrace/fault-server'),

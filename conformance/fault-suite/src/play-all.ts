@@ -1,6 +1,7 @@
 import type { Fault, FaultServer } from '@millrace/fault-server';
 import { from, lastValueFrom, mergeMap, tap, toArray } from 'rxjs';
 import { type Played, playFault } from './play-fault.js';
+import { type Subjects, subjects } from './subjects.js';
 import { warmUp } from './warm-up.js';
 
 /** Calls that are under way at once: most of their time they wait. */
@@ -11,16 +12,17 @@ export const playAll = async (
   server: FaultServer,
   faults: readonly Fault[],
   onProgress: (done: number, all: number) => void = () => undefined,
+  made: Subjects = subjects,
 ): Promise<readonly Played[]> => {
   const plays = faults.flatMap((fault) => fault.wires.map((wire) => ({ fault, wire })));
-  await warmUp(server);
+  await warmUp(server, made);
   let done = 0;
   const indexed = await lastValueFrom(
     from(plays).pipe(
       mergeMap(
         async ({ fault, wire }, index) => ({
           index,
-          played: await playFault(server, fault, wire),
+          played: await playFault(server, fault, wire, made),
         }),
         atOnce,
       ),

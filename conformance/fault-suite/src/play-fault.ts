@@ -26,7 +26,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { secret, subjects } from './subjects.js';
+import { secret, type Subjects, subjects } from './subjects.js';
 
 /** What came of one fault on one wire. */
 export interface Played {
@@ -48,7 +48,12 @@ export interface Played {
 const hangs = 20_000;
 
 /** Calls an agent under a fault, and holds what comes out against what must. */
-export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): Promise<Played> => {
+export const playFault = async (
+  server: FaultServer,
+  fault: Fault,
+  wire: Wire,
+  made: Subjects = subjects,
+): Promise<Played> => {
   const vendor = await server.play(fault.scenario(wire));
   const runs: unknown[] = [];
   const weather = tool({
@@ -66,7 +71,7 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
     },
   });
   const timeouts = timeoutsOf(fault);
-  const agent = createAgent({ model: subjects[wire](vendor.url, { timeouts }), tools: [weather] });
+  const agent = createAgent({ model: made[wire](vendor.url, { timeouts }), tools: [weather] });
   const startedAt = performance.now();
   const events: AgentEvent[] = [];
   const ended = await lastValueFrom(

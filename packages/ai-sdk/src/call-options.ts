@@ -13,7 +13,8 @@ export const namesOf = (
 ): ToolNames =>
   toolNames(
     tools.map(({ name }) => name),
-    Object.keys(builtInTools),
+    // Providers look names up in plain objects.
+    [...Object.keys(builtInTools), '__proto__'],
   );
 
 /** Maps a request to the options of a call. */

@@ -3,6 +3,7 @@ import { isRecord } from 'millrace/values';
 import {
   connect,
   filter,
+  type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
   switchMap,
@@ -24,21 +25,23 @@ export const parts$ = (
   start: Start,
   { demand, scheduler }: { readonly demand: Demand; readonly scheduler: SchedulerLike },
 ): Observable<unknown> =>
-  fromPull((signal) => partsOf(start, signal), demand).pipe(
-    connect((part$) =>
-      part$.pipe(
-        takeUntil(
-          part$.pipe(
-            filter(isFinishPart),
-            switchMap(() => timer(endMs, scheduler)),
-          ),
+  fromPull((signal) => partsOf(start, signal), demand).pipe(endAfterFinish(scheduler));
+
+/** The end of the response lets its socket be used again. */
+const endMs = 50;
+
+/** Completes 50 milliseconds after the finish part, if the source does not. */
+export const endAfterFinish = (scheduler: SchedulerLike): MonoTypeOperatorFunction<unknown> =>
+  connect((part$) =>
+    part$.pipe(
+      takeUntil(
+        part$.pipe(
+          filter(isFinishPart),
+          switchMap(() => timer(endMs, scheduler)),
         ),
       ),
     ),
   );
-
-/** The end of the response lets its socket be used again. */
-const endMs = 50;
 
 const partsOf = (start: Start, signal: AbortSignal): AsyncIterable<unknown> => {
   let opened: Promise<Reader> | undefined;

@@ -32,11 +32,12 @@ export const toProviderError = (thrown: unknown, source: ErrorSource): MillraceE
 
 const nameOf = ({ name }: JsonRecord): string => (typeof name === 'string' ? name : '');
 
-const ofApiCall = (error: JsonRecord, { vendor, clean, now }: ErrorSource): MillraceError => {
+const ofApiCall = (error: JsonRecord, source: ErrorSource): MillraceError => {
+  const { vendor, clean, now } = source;
   const { statusCode, responseHeaders, message, url } = error;
   // Without a status, there was no response: the cause says why.
   if (typeof statusCode !== 'number') return failureOf(vendor, error, { clean });
-  if (statusCode >= 200 && statusCode < 300) return unreadable(vendor, error, clean);
+  if (statusCode >= 200 && statusCode < 300) return ofBrokenAnswer(error, source);
   return failure(vendor, {
     ...faultOf(bodyOf(error)),
     ...(typeof message === 'string' ? { message: clean(message) } : {}),
@@ -72,6 +73,7 @@ const headersOf = (headers: unknown): HeadersLike => {
 interface NamedError {
   readonly code: 'config' | 'invalidRequest' | 'invalidResponse';
   readonly did: string;
+  readonly retryable?: boolean;
 }
 
 const unreadableAnswer: NamedError = {
@@ -94,24 +96,30 @@ const named: ReadonlyMap<string, NamedError> = new Map([
   ['AI_InvalidResponseDataError', unreadableAnswer],
   ['AI_JSONParseError', unreadableAnswer],
   ['AI_NoContentGeneratedError', unreadableAnswer],
-  ['AI_TypeValidationError', unreadableAnswer],
+  ['AI_TypeValidationError', { ...unreadableAnswer, retryable: true }],
 ]);
 
-const ofNamed = (
+/** An error event that a provider package does not know fails its validation: then the vendor's own error is in its value. */
+const ofNamed = (error: JsonRecord, known: NamedError, source: ErrorSource): MillraceError => {
+  const fault = faultOf(error['value']);
+  return fault === undefined ? ofPackage(error, known, source) : failure(source.vendor, fault);
+};
+
+const ofPackage = (
   error: JsonRecord,
-  { code, did }: NamedError,
+  { code, did, retryable }: NamedError,
   { vendor, clean }: ErrorSource,
 ): MillraceError =>
   new MillraceError(code, `${vendor} ${did}: ${shortened(clean(textOf(error)))}`, {
     cause: error,
-    ...(code === 'invalidResponse' ? { retryable: true } : {}),
+    retryable,
   });
 
-const unreadable = (
-  vendor: string,
-  error: JsonRecord,
-  clean: (text: string) => string,
-): MillraceError => ofNamed(error, unreadableAnswer, { vendor, clean, now: 0 });
+/** A response that could not be read: its connection was lost, or its content is not that of the vendor. */
+const ofBrokenAnswer = (error: JsonRecord, source: ErrorSource): MillraceError => {
+  const lost = failureOf(source.vendor, error, source);
+  return lost.code === 'unknown' ? ofNamed(error, unreadableAnswer, source) : lost;
+};
 
 const textOf = ({ message, name }: JsonRecord): string =>
   typeof message === 'string' && message !== '' ? message : String(name);

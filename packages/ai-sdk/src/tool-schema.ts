@@ -36,7 +36,9 @@ const ofAiSdkSchema = (
   if (!isRecord(written) || 'then' in written) {
     throw unusable(name, 'its JSON Schema is not known yet: await it first');
   }
-  const validator = jsonSchema(written);
+  // What zod writes is a Standard Schema as well.
+  const { '~standard': _, ...rules } = written;
+  const validator = jsonSchema(rules);
   if (typeof validate !== 'function') return validator;
   return {
     ...validator,
