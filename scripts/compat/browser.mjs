@@ -16,6 +16,7 @@ const notPortable = [
   /^@millrace\/(cli|dbos|devtools|mcp|restate|store|tools-extra)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
+  /^@millrace\/evals\/(file|matchers)$/,
   /^@millrace\/skills\/folder$/,
   /^@millrace\/deep-agent\/.+$/,
   // It compiles the schema of its documents.

@@ -1,0 +1,2 @@
+// Baselines in files, on Node.js, Bun and Deno.
+export { type BaselineCheck, type CheckBaselineOptions, checkBaseline } from './check-baseline.js';
