@@ -48,6 +48,10 @@ export const run = async (setting: Setting): Promise<number> => {
       const { flow } = await import('./flow/flow.js');
       return flow({ ...setting, given });
     }
+    case 'eval': {
+      const { runEval } = await import('./evals/run-eval.js');
+      return runEval({ ...setting, given });
+    }
   }
 };
 

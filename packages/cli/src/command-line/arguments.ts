@@ -109,6 +109,18 @@ export interface FlowArguments extends PrintArguments {
   readonly model: string;
 }
 
+export interface EvalArguments extends Pick<PrintArguments, 'color' | 'json'> {
+  readonly command: 'eval';
+  /** The paths of modules whose default export is an evaluation. */
+  readonly files: readonly string[];
+  /** Whether to write the baselines. */
+  readonly update: boolean;
+  /** How far scores and pass rates may fall; undefined for the default. */
+  readonly tolerance: number | undefined;
+  /** By which part tokens may grow; undefined for any. */
+  readonly tokenTolerance: number | undefined;
+}
+
 export interface InitArguments extends Pick<PrintArguments, 'color'> {
   readonly command: 'init';
   /** The arguments after the name of the command. */
@@ -125,4 +137,5 @@ export type Arguments =
   | ServeArguments
   | DevtoolsArguments
   | FlowArguments
+  | EvalArguments
   | InitArguments;

@@ -5,6 +5,7 @@ import {
   commandHint,
   commandNames,
   devtoolsHelp,
+  evalHelp,
   flowCheckHelp,
   flowHelp,
   flowPictureHelp,
@@ -18,7 +19,15 @@ import {
   runsHelp,
   serveHelp,
 } from './help.js';
-import { notBlank, toAnswers, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
+import {
+  fraction,
+  notBlank,
+  toAnswers,
+  toEdits,
+  toPort,
+  toSpeed,
+  wholeNumber,
+} from './option-values.js';
 import { type Options, optionsOf, toAnswer, toAsk, toFlow, toPrint } from './to-arguments.js';
 
 /** Receives the parsed arguments. */
@@ -64,6 +73,7 @@ const addCommands = (program: Command, accept: Accept): Command => {
   addServe(add, accept);
   addDevtools(add, accept);
   addFlow(add, accept);
+  addEval(add, accept);
   return program;
 };
 
@@ -266,6 +276,31 @@ const addFlow = (add: Add, accept: Accept): void => {
     '--no-color',
     'print without colour',
   );
+};
+
+const addEval = (add: Add, accept: Accept): void => {
+  add('eval', 'evaluate an agent, and compare with a baseline', evalHelp)
+    .argument('<files...>', 'modules that export an evaluation')
+    .option('--update', 'write the baselines')
+    .option(
+      '--tolerance <number>',
+      'how far scores and pass rates may fall (default: 0.05)',
+      fraction,
+    )
+    .option(
+      '--token-tolerance <number>',
+      'by which part tokens may grow, such as 0.2 (default: any)',
+      fraction,
+    )
+    .option('--json', 'print each case, the summary and the comparison as a line of JSON')
+    .option('--no-color', 'print without colour')
+    .action((files: readonly string[], _options: unknown, command: Command) => {
+      const { update, tolerance, tokenTolerance, json, color } = optionsOf(command);
+      accept({
+        ...{ command: 'eval', files, update: update === true, tolerance, tokenTolerance },
+        ...{ json: json === true, color },
+      });
+    });
 };
 
 const forkNeeds =

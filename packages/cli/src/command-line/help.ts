@@ -9,6 +9,7 @@ export const commandNames: readonly string[] = [
   'serve',
   'devtools',
   'flow',
+  'eval',
 ];
 
 /** Ends every usage error. */
@@ -144,3 +145,16 @@ shows its components in the terminal, as npx @millrace/cli flow run --live does.
 
   $ npx @millrace/cli flow picture support.json
   $ npx @millrace/cli flow picture support.json "Where is order A-17?" --live`;
+
+export const evalHelp = `
+Each file is a module whose default export is an evaluation of @millrace/evals, which your project
+needs: export default evaluate(agent, cases, scorers). The result is compared with a baseline next
+to the file: support.eval.json for support.eval.mjs. If that does not exist, it is written, unless
+the variable CI is set. Commit it. Ctrl-C shows the cases that have ended, and compares nothing.
+
+Exit codes: 0 no regression, 1 a regression, a failed call or scorer, or in CI no baseline, 2 wrong
+usage, 130 interrupted, 143 ended by a signal.
+
+  $ npx @millrace/cli eval support.eval.mjs
+  $ npx @millrace/cli eval support.eval.mjs --update
+  $ npx @millrace/cli eval evals/*.mjs --json | jq 'select(.type == "case") | .passRate'`;

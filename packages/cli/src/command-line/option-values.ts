@@ -8,6 +8,12 @@ export const wholeNumber =
     throw new InvalidArgumentError(`It must be a whole number of at least ${least}.`);
   };
 
+export const fraction = (text: string): number => {
+  const value = Number(text);
+  if (/^\d*\.?\d+$/.test(text)) return value;
+  throw new InvalidArgumentError('It must be a number of at least 0, such as 0.05.');
+};
+
 /** Parses the speed of a replay as a factor. */
 export const toSpeed = (text: string): number => {
   if (text === 'max') return Infinity;

@@ -35,6 +35,9 @@ export interface Options {
   readonly live?: boolean;
   readonly answer?: Readonly<Record<string, string>>;
   readonly documents?: string;
+  readonly update?: boolean;
+  readonly tolerance?: number;
+  readonly tokenTolerance?: number;
   readonly v?: boolean;
 }
 
