@@ -111,7 +111,6 @@ describe('a request', () => {
 
 const failing = (error: unknown): AiSdkLanguageModel => ({
   ...playParts([]),
-  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- providers reject with anything
   doStream: () => Promise.reject(error),
 });
 const failureFor = async (error: unknown, options: AiSdkModelOptions = {}) =>

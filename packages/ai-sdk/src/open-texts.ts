@@ -31,6 +31,8 @@ export interface OpenTexts {
 export const createOpenTexts = (vendor: string): OpenTexts => {
   const open = new Map<string, OpenBlock>();
   let sources: readonly JsonRecord[] = [];
+  /** The ids and URLs of sources that exact citations have named. */
+  const cites = new Set<string>();
   /** The last block that emitted something, and whether anything else came after it. */
   let latest: OpenBlock | undefined;
   let hasText = false;
@@ -68,8 +70,13 @@ export const createOpenTexts = (vendor: string): OpenTexts => {
   const cited = (part: JsonRecord): Chunks => {
     if (!hasText) return [];
     const exact = listAt(part, 'citations').filter(isRecord);
-    const known = new Set(exact.map((it) => textAt(it, 'source', 'id')));
-    const others = sources.filter((source) => !known.has(textAt(source, 'id')));
+    for (const key of ['id', 'url']) {
+      exact
+        .map((it) => textAt(it, 'source', key))
+        .filter((it) => it !== '')
+        .forEach((it) => cites.add(it));
+    }
+    const others = sources.filter((it) => !['id', 'url'].some((key) => cites.has(textAt(it, key))));
     sources = [];
     return [...exact.map(toExactCitation), ...others.map(toCitation)].map((citation) => ({
       type: 'citation',

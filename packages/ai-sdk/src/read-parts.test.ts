@@ -269,7 +269,7 @@ describe('what goes back to the provider', () => {
     const cited = {
       type: 'text-end',
       id: 't',
-      citations: [{ source, startIndex: 0, endIndex: 4 }],
+      citations: [{ source: { ...source, id: 'c1' }, startIndex: 0, endIndex: 4 }],
     };
     const { reply } = await run(
       [source, other, ...text('t', 'Snow').slice(0, -1), cited, finish()],
