@@ -66,6 +66,10 @@ export interface ChunkOf {
   readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
 }
 
+/** The event of a delta, without the delta. */
+export type Chunk = WithoutDelta<Extract<ModifiablePayload | ReportedPayload, ChunkOf>>;
+type WithoutDelta<Event> = Event extends ChunkOf ? Omit<Event, keyof ChunkOf> : never;
+
 /** Whether a chunk is a delta, which others may continue. Citations and blocks are whole. */
 export const isGrowing = ({ kind }: Pick<ChunkOf, 'kind'>): boolean =>
   kind !== 'citation' && kind !== 'block';

@@ -7,6 +7,8 @@ import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
   AgentEvent,
+  Chunk,
+  ChunkOf,
   Envelope,
   EventType,
   Listener,
@@ -22,6 +24,7 @@ import type { Trampoline } from '../flow/trampoline.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 
+type AnyPayload = ModifiablePayload | ReportedPayload;
 type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
 
 type Emit = <Payload extends ModifiablePayload, T>(
@@ -41,8 +44,8 @@ export interface Hooks {
   readonly intercept: Emit;
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
-  /** Delivers an event without interceptors. */
-  report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
+  /** Delivers an event without interceptors; that of a delta in two parts. */
+  report(iteration: number, payload: AnyPayload | Chunk, delta?: ChunkOf): void;
   /** The interceptors of the call, and of the parents that it speaks for. */
   readonly speakerInterceptors: readonly Hook[];
   iteration(): number;
@@ -97,43 +100,49 @@ export const createHooks = ({
   let latest = 0;
   let settled = false;
   let deliverBy: Attendant['deliver'];
-  /** One literal: adding fields one by one would dominate the cost of a delta. */
-  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) => {
-    const at = scheduler.now();
-    return { type, rootId, callId, agent, ...kin, iteration, seq, at };
-  };
-  const deliverEvent = <Type extends EventType>(
-    type: Type,
+  /** A literal of fields that every event has: a spread in its middle would take longer than the rest, and so would fields that are added one by one. */
+  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
+    Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
+  const deliverEvent = (
     iteration: number,
-    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
+    own: AnyPayload | Chunk,
+    delta?: ChunkOf,
+    edited?: ModifiablePayload,
   ): void => {
     if (settled) return;
+    const type = edited?.type ?? own.type;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    if (deliverBy === undefined) deliverNow(type, iteration, seal);
-    else deliverBy(type, settled, () => deliverNow(type, iteration, seal));
+    if (deliverBy === undefined) deliverNow(iteration, own, delta, edited);
+    else deliverBy(type, settled, () => deliverNow(iteration, own, delta, edited));
   };
   /** An event without observers is counted, but not created. */
-  const deliverNow = <Type extends EventType>(
-    type: Type,
-    iteration: number,
-    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
-  ): void => {
+  const deliverNow: typeof deliverEvent = (iteration, own, delta, edited) => {
     const seq = nextSeq();
-    if (first.length === 0 && !everyone.some((each) => each.hears())) return;
-    const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    if (first.length === 0 && !everyone.some(hears)) return;
+    const around: Envelope = envelope(edited?.type ?? own.type, iteration, seq);
+    const made =
+      edited === undefined ? Object.assign(around, own, delta) : { ...edited, ...around };
+    const event = Object.freeze(withErrorOf(own, made));
+    if (first.length === 0) deliver(() => sendTo(everyone, event));
+    else recordAndSend(event);
+  };
+  const recordAndSend = (event: AgentEvent): void => {
     let isRecorded = false;
     const record = (): void => {
       if (isRecorded) return;
       isRecorded = true;
-      for (const listener of first) listener.next(event, reportOf);
+      sendTo(first, event);
     };
     // In its place in the queue before it is recorded: a store may interrupt the call, whose events then follow this one.
     deliver(() => {
       record();
-      for (const listener of everyone) listener.next(event, reportOf);
+      sendTo(everyone, event);
     });
     record();
+  };
+  const sendTo = (to: readonly Listener[], event: AgentEvent): void => {
+    for (const listener of to) listener.next(event, reportOf);
   };
   /** Nothing follows the last event in the stream of a call, so a problem with it is only shared. */
   const reportOf = (payload: ReportedPayload): void => {
@@ -142,21 +151,11 @@ export const createHooks = ({
       return;
     }
     const event = Object.freeze(Object.assign(envelope(payload.type, latest, nextSeq()), payload));
-    deliver(() => {
-      for (const listener of listeners)
-        if (listener.isShared === true) listener.next(event, reportOf);
-    });
+    deliver(() => sendTo(listeners.filter(isShared), event));
   };
-  const report: Hooks['report'] = (iteration, payload) =>
-    deliverEvent(payload.type, iteration, (around) =>
-      withErrorOf(payload, Object.assign(around, payload)),
-    );
+  const report: Hooks['report'] = deliverEvent;
   const deliverModified = (iteration: number, own: ModifiablePayload, event: ModifiablePayload) =>
-    event === own
-      ? report(iteration, own)
-      : deliverEvent(event.type, iteration, (around: Envelope) =>
-          withErrorOf(own, { ...event, ...around }),
-        );
+    deliverEvent(iteration, own, undefined, event === own ? undefined : event);
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -233,10 +232,12 @@ export const createHooks = ({
   };
 };
 
-const withErrorOf = <Event extends object>(
-  payload: ReportedPayload | ModifiablePayload,
-  event: Event,
-): Event => (payload.type === 'postActing' ? withError(event, payload.error) : event);
+const hears = (listener: Listener): boolean => listener.hears();
+
+const isShared = (listener: Listener): boolean => listener.isShared === true;
+
+const withErrorOf = <Event extends object>(payload: AnyPayload | Chunk, event: Event): Event =>
+  payload.type === 'postActing' ? withError(event, payload.error) : event;
 
 /** Every stage checks the type; this informs the compiler. */
 const isPayloadOf =
