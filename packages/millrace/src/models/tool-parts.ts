@@ -13,6 +13,8 @@ export interface ToolPart {
   readonly key: Pick<ToolCallChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
+  /** As the events of its deltas name it. */
+  shown?: Readonly<Pick<ToolPart, 'index' | 'id' | 'name'>>;
   input?: unknown;
   refusal?: string;
   suspends?: Suspends;

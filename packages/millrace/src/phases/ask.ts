@@ -152,7 +152,7 @@ export const modelStep = (
         usage: addUsage(earlier, own.usage),
         stop: event.type === 'postReasoning' && event.stop === true,
         again: event.type === 'postReasoning' ? event.again : undefined,
-        isShown: own.deltas().length > 0,
+        isShown: own.isShown(),
         halt: own.halt,
         malformed: own.malformed,
         model,

@@ -33,6 +33,8 @@ export interface MessageBuilder {
   add(chunk: MessageChunk): ChunkOf | undefined;
   /** Continues the message in another response, after a pause. A restart then discards that response only. */
   resume(): void;
+  /** Whether the content has any delta. */
+  isShown(): boolean;
   /** The content as one delta per block. */
   deltas(): readonly ChunkOf[];
   message(): AssistantMessage;
@@ -94,6 +96,8 @@ export const createMessageBuilder = ({
   let latest = noUsage;
   let earlierFacts: VendorFacts | undefined;
   let facts: VendorFacts | undefined;
+  /** The message of all chunks so far: its text is joined, and the arguments of its tool calls are parsed, one time. */
+  let made: AssistantMessage | undefined;
 
   /** Continues with another response, or with the same one, whose usage counts once. */
   const nextResponse = (isSameRequest = false): void => {
@@ -197,18 +201,20 @@ export const createMessageBuilder = ({
     halt: undefined,
     usage: noUsage,
     resume: () => {
+      made = undefined;
       earlierFacts = joinedFacts(earlierFacts, facts);
       nextResponse();
       paused = copies(attempt.parts);
       isApart = continuesApart(paused);
     },
+    isShown: () => attempt.parts.some((part) => !('deltas' in part) || !isBlank(part)),
     deltas: () =>
       attempt.parts.flatMap((part, index, parts) =>
         wholeDeltas(builder.messageId, part, () => tailOf(parts.slice(0, index))),
       ),
     message: () => {
       const vendor = joinedFacts(earlierFacts, facts);
-      return {
+      return (made ??= {
         id: builder.messageId,
         role: 'assistant',
         name,
@@ -217,11 +223,13 @@ export const createMessageBuilder = ({
           .filter(({ type }) => builder.halt === undefined || type !== 'tool')
           .flatMap(toBlock),
         ...(vendor === undefined ? {} : { vendor }),
-      };
+      });
     },
-    // After the stop of an interceptor, only usage, facts and another attempt count.
-    add: (chunk) =>
-      builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined,
+    add: (chunk) => {
+      made = undefined;
+      // After the stop of an interceptor, only usage, facts and another attempt count.
+      return builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined;
+    },
   };
   return builder;
 };
@@ -279,12 +287,10 @@ const textDelta = (
 ): ChunkOf | undefined => {
   const { type: kind, phase } = part;
   if (text === '') return undefined;
-  return {
-    messageId,
-    kind,
-    delta: separatorOf(before, part) + text,
-    ...(phase === undefined ? {} : { textPhase: phase }),
-  };
+  const delta = separatorOf(before, part) + text;
+  return phase === undefined
+    ? { messageId, kind, delta }
+    : { messageId, kind, delta, textPhase: phase };
 };
 
 const citationDelta = (messageId: string, citation: Citation): ChunkOf => ({
@@ -301,12 +307,11 @@ const blockDelta = (messageId: string, block: WholePart['block']): ChunkOf => ({
   block,
 });
 
-const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: string): ChunkOf => ({
-  messageId,
-  kind: 'toolInput',
-  delta,
-  toolCall: Object.freeze({ index, id, name }),
-});
+const toolDelta = (messageId: string, part: ToolPart, delta: string): ChunkOf => {
+  const { index, id, name } = part;
+  if (part.shown?.name !== name) part.shown = Object.freeze({ index, id, name });
+  return { messageId, kind: 'toolInput', delta, toolCall: part.shown };
+};
 
 const wholeDeltas = (
   messageId: string,
