@@ -213,18 +213,24 @@ interface Pruned {
 const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: Path[] = [];
   const infinite: Path[] = [];
-  const copy = (value: unknown, subschema: unknown, path: Path): unknown => {
+  /** Of the value that is copied now. */
+  const path: string[] = [];
+  const copyAt = (key: string, value: unknown, subschema: unknown): unknown => {
+    path.push(key);
+    const copied = copy(value, subschema);
+    path.pop();
+    return copied;
+  };
+  const copy = (value: unknown, subschema: unknown): unknown => {
     const known = isRecord(subschema) ? subschema : {};
     if (Array.isArray(value)) {
       const { items, prefixItems } = known;
       const ruleAt = (index: number): unknown =>
         Array.isArray(prefixItems) && index < prefixItems.length ? prefixItems[index] : items;
-      return value.map((item: unknown, index) =>
-        copy(item, ruleAt(index), [...path, String(index)]),
-      );
+      return value.map((item: unknown, index) => copyAt(String(index), item, ruleAt(index)));
     }
     if (typeof value === 'string') return coerces ? readAs(known['type'], value) : value;
-    if (typeof value === 'number' && !Number.isFinite(value)) infinite.push(path);
+    if (typeof value === 'number' && !Number.isFinite(value)) infinite.push([...path]);
     if (!isRecord(value)) return value;
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
@@ -239,11 +245,11 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
     return Object.fromEntries(
       kept.map(([key, item]) => {
         const rule = Object.hasOwn(properties, key) ? properties[key] : undefined;
-        return [key, copy(item, rule, [...path, key])];
+        return [key, copyAt(key, item, rule)];
       }),
     );
   };
-  return { value: copy(input, schema, []), unknown, infinite };
+  return { value: copy(input, schema), unknown, infinite };
 };
 
 /** Converts a string to a schema's type: `"5"` to 5, `"true"` to true; not a number that cannot be represented exactly. */

@@ -52,16 +52,16 @@ export const planToolCalls = (
   let extras = passedOn;
   let left = maxToolCalls - executed;
   let isLimited = false;
+  // The one before this message, as long as all of this message are the same as it: they are no repetition of each other,
+  // because none had a result that the model could see.
+  let former = before.at(-1);
   const plan = (toolCall: ToolCallBlock, index: number): PlannedCall => {
     const tool = toolkit.find(toolCall.name);
     const { refusal } = toolCall;
+    if (former !== undefined && !isSame(former.toolCall, toolCall)) former = undefined;
+    const repeats = former === undefined ? 0 : former.repeats + 1;
     const use = { index, toolCall, tool, extras: {}, repeats: 0 };
     if (refusal !== undefined) return { ...use, refusal };
-    // Those of one message are no repetition: none had a result that the model could see.
-    const isFirst = here.every((other) => isSame(other.toolCall, toolCall));
-    const former = isFirst ? before.at(-1) : undefined;
-    const isAgain = former !== undefined && isSame(former.toolCall, toolCall);
-    const repeats = isAgain ? former.repeats + 1 : 0;
     if (tool === undefined) return { ...use, repeats };
     const [taken, rest] = parted(extras, tool.accepts ?? []);
     if (tool.dedupe === true && taken === nothing) {

@@ -44,13 +44,15 @@ export const fnv1a = (text: string): number =>
 
 /** Whether two values of JSON are equal: the order of keys does not matter. */
 export const isSameJson = (one: unknown, other: unknown): boolean => {
-  if (!isObjectOrList(one) || !isObjectOrList(other)) return one === other;
-  const entries = Object.entries(one);
+  if (one === other) return true;
+  if (!isObjectOrList(one) || !isObjectOrList(other)) return false;
+  const keys = Object.keys(one);
   return (
     Array.isArray(one) === Array.isArray(other) &&
-    entries.length === Object.keys(other).length &&
-    entries.every(
-      ([key, value]) => Object.hasOwn(other, key) && isSameJson(value, Reflect.get(other, key)),
+    keys.length === Object.keys(other).length &&
+    keys.every(
+      (key) =>
+        Object.hasOwn(other, key) && isSameJson(Reflect.get(one, key), Reflect.get(other, key)),
     )
   );
 };
@@ -76,8 +78,11 @@ export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObjectOrList(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
-    // A shared object is visited one time: a cyclic one would never end.
-    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObjectOrList)))];
+    const next: object[] = [];
+    for (const item of level)
+      for (const part of Object.values(item)) if (isObjectOrList(part)) next.push(part);
+    // A shared object is visited one time: a cyclic one would never end, or double with each level.
+    level = next.length < 2 ? next : [...new Set(next)];
   }
   return true;
 };
