@@ -74,6 +74,8 @@ const aims = {
   'subscriptions: question': 22,
   'subscriptions: turn with a tool': 15,
   'subscriptions: further tool call': 1,
+  'subscriptions: turn with an async tool': 22,
+  'subscriptions: further async tool call': 5,
   'subscriptions: delta': 0,
   'subscriptions: journal': 19,
   'subscriptions: delta with a journal': 0,

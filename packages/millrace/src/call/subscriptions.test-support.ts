@@ -10,6 +10,8 @@ export interface MeasuredCall {
   readonly turns?: number;
   /** Tool calls in each of these turns. Default: 1. */
   readonly toolCalls?: number;
+  /** Whether the tools are async functions that take the signal. Default: false. */
+  readonly async?: boolean;
   /** Deltas that the answer consists of. Default: 1. */
   readonly deltas?: number;
   /** Whether a journal in this process records the call. Default: false. */
@@ -19,16 +21,19 @@ export interface MeasuredCall {
 /** The only place that gives a measured agent its journal. */
 const withJournal = () => ({ use: [journal(createCallStore(inProcessCalls()))] });
 
-const lookup = tool({
-  name: 'lookup',
-  description: 'Looks up a word',
-  input: jsonSchema({
-    type: 'object',
-    properties: { word: { type: 'string' } },
-    required: ['word'],
-  }),
-  run: () => 'A stream that turns a mill.',
-});
+const found = 'A stream that turns a mill.';
+
+const lookup = (isAsync: boolean) =>
+  tool({
+    name: 'lookup',
+    description: 'Looks up a word',
+    input: jsonSchema({
+      type: 'object',
+      properties: { word: { type: 'string' } },
+      required: ['word'],
+    }),
+    run: (_input, { signal }) => (isAsync ? Promise.resolve(signal.aborted ? '' : found) : found),
+  });
 
 const scriptOf = ({ turns = 0, toolCalls = 1, deltas = 1 }: MeasuredCall): ModelChunk[][] => [
   ...Array.from({ length: turns }, (_, turn) =>
@@ -44,7 +49,7 @@ export const secondCall = async (call: MeasuredCall): Promise<() => Promise<unkn
   const script = scriptOf(call);
   const agent = createAgent({
     model: scriptedModel(...script, ...script),
-    tools: [lookup],
+    tools: [lookup(call.async === true)],
     ...(call.journaled === true ? withJournal() : {}),
   });
   const run = () => lastValueFrom(agent.call$('What is a millrace?'));
@@ -83,6 +88,11 @@ export const subscriptionCosts = async () => {
     'turn with a tool': await growth({ turns: 1 }, { turns: 2 }),
     // A single tool call needs nothing that runs several at once.
     'further tool call': await growth({ turns: 1, toolCalls: 2 }, { turns: 1, toolCalls: 3 }),
+    'turn with an async tool': await growth({ turns: 1, async: true }, { turns: 2, async: true }),
+    'further async tool call': await growth(
+      { turns: 1, toolCalls: 2, async: true },
+      { turns: 1, toolCalls: 3, async: true },
+    ),
     delta: (await growth({}, { deltas: 101 })) / 100,
     journal: await growth({ turns: 1 }, { turns: 1, journaled: true }),
     'delta with a journal':

@@ -71,6 +71,22 @@ describe('andThen', () => {
     expect(made).toEqual([1]);
   });
 
+  it('loses no value if the source emits and completes while another is worked on', () => {
+    const source$ = new Subject<number>();
+    const seen: unknown[] = [];
+    const work = (it: number): number => {
+      if (it < 3) source$.next(it + 1);
+      else source$.complete();
+      return it;
+    };
+    source$.pipe(thenMap(work)).subscribe({
+      next: (it) => seen.push(it),
+      complete: () => seen.push('complete'),
+    });
+    source$.next(1);
+    expect(seen).toEqual([3, 2, 1, 'complete']);
+  });
+
   it('deferWork is cold, and errors with what it throws', () => {
     let count = 0;
     const source$ = deferWork(() => (count += 1));

@@ -58,12 +58,15 @@ const continued$ = <In, Out>(
       if (running === 0) to.complete();
     };
     const next = (value: In): void => {
+      // Before the work, in which the source may complete.
+      running += 1;
       try {
         const made = doFor(to, () => work(value));
-        if (isObservable(made)) {
-          running += 1;
-          hear(made, { next: (it) => to.next(it), error, complete }, to);
-        } else to.next(made);
+        if (isObservable(made)) hear(made, { next: (it) => to.next(it), error, complete }, to);
+        else {
+          to.next(made);
+          complete();
+        }
       } catch (cause) {
         error(cause);
       }

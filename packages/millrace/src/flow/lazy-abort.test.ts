@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { LazyAbort } from './lazy-abort.js';
+import { NEVER, of, range, take, tap, throwError } from 'rxjs';
+import { abortsUnlessComplete, LazyAbort } from './lazy-abort.js';
 
 describe('LazyAbort', () => {
   it('gives one signal, which aborts immediately', () => {
@@ -16,6 +17,36 @@ describe('LazyAbort', () => {
   it('gives a signal that has aborted to a late caller', () => {
     const abort = new LazyAbort();
     abort.abort();
+    expect(abort.signal.aborted).toBe(true);
+  });
+});
+
+describe('abortsUnlessComplete', () => {
+  it.each([
+    ['completes', of(1), false],
+    ['errors', throwError(() => 'x'), true],
+    ['is left', NEVER, true],
+  ])('of a source that %s', (_what, source$, aborts) => {
+    const abort = new LazyAbort();
+    const running = source$.pipe(abortsUnlessComplete(abort)).subscribe({ error: () => undefined });
+    running.unsubscribe();
+    expect(abort.signal.aborted).toBe(aborts);
+  });
+
+  it('aborts, and stops a source without an end, while that emits synchronously', () => {
+    const abort = new LazyAbort();
+    const seen: unknown[] = [];
+    range(0, Infinity)
+      .pipe(
+        tap((it) => seen.push([it, abort.signal.aborted])),
+        abortsUnlessComplete(abort),
+        take(2),
+      )
+      .subscribe();
+    expect(seen).toEqual([
+      [0, false],
+      [1, false],
+    ]);
     expect(abort.signal.aborted).toBe(true);
   });
 });

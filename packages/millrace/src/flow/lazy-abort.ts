@@ -1,5 +1,5 @@
-import { type MonoTypeOperatorFunction, pipe, tap } from 'rxjs';
-import { finalizeNow } from './contained.js';
+import { type MonoTypeOperatorFunction, Observable, Subscription } from 'rxjs';
+import { hear } from './contained.js';
 
 /** An abort whose signal, the most expensive part of a tool call, is created on first use. */
 export class LazyAbort {
@@ -19,19 +19,21 @@ export class LazyAbort {
 }
 
 /** Also aborts if its observer had left before it subscribed, as one does whose tool ends the call. */
-export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
-  let isComplete = false;
-  return pipe(
-    tap({
-      subscribe: () => {
-        isComplete = false;
-      },
-      complete: () => {
+export const abortsUnlessComplete =
+  <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable((to) => {
+      let isComplete = false;
+      const running = new Subscription();
+      to.add(running);
+      to.add(() => {
+        if (!isComplete) abort.abort();
+      });
+      const complete = (): void => {
         isComplete = true;
-      },
-    }),
-    finalizeNow(() => {
-      if (!isComplete) abort.abort();
-    }),
-  );
-};
+        to.complete();
+      };
+      const next = (value: T): void => to.next(value);
+      const error = (cause: unknown): void => to.error(cause);
+      hear(source, { next, error, complete }, running);
+    });

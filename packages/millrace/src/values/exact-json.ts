@@ -25,11 +25,10 @@ export const exactJson = (text: string): unknown => {
 /** One character in sixteen is enough: a longer number has one of them. */
 const hasLongNumber = (text: string): boolean => {
   for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
+    let start = at;
     let end = at;
     while (isDigit(text, end)) end += 1;
-    if (end === at) continue;
-    let start = at;
-    while (isDigit(text, start - 1)) start -= 1;
+    while (end > at && isDigit(text, start - 1)) start -= 1;
     if (end - start >= inexactLength) return true;
   }
   return false;

@@ -44,16 +44,14 @@ export const fnv1a = (text: string): number =>
 
 /** Whether two values of JSON are equal: the order of keys does not matter. */
 export const isSameJson = (one: unknown, other: unknown): boolean => {
-  if (one === other) return true;
-  if (!isObjectOrList(one) || !isObjectOrList(other)) return false;
+  if (!isObjectOrList(one) || !isObjectOrList(other)) return one === other;
   const keys = Object.keys(one);
+  const isSameAt = (key: string): boolean =>
+    Object.hasOwn(other, key) && isSameJson(Reflect.get(one, key), Reflect.get(other, key));
   return (
     Array.isArray(one) === Array.isArray(other) &&
     keys.length === Object.keys(other).length &&
-    keys.every(
-      (key) =>
-        Object.hasOwn(other, key) && isSameJson(Reflect.get(one, key), Reflect.get(other, key)),
-    )
+    keys.every(isSameAt)
   );
 };
 
@@ -78,11 +76,8 @@ export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObjectOrList(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
-    const next: object[] = [];
-    for (const item of level)
-      for (const part of Object.values(item)) if (isObjectOrList(part)) next.push(part);
-    // A shared object is visited one time: a cyclic one would never end, or double with each level.
-    level = next.length < 2 ? next : [...new Set(next)];
+    // A shared object is visited one time: a cyclic one would never end.
+    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObjectOrList)))];
   }
   return true;
 };
