@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { asyncScheduler, lastValueFrom, type Observable } from 'rxjs';
+import { createAgent } from '../index.js';
+import { scriptedModel, text } from '../testing/index.js';
 import {
   type MeasuredCall,
   subscriptionCosts,
@@ -42,7 +45,35 @@ describe('subscriptions of a call', () => {
     expect(added).toEqual([one, one, one, 4 * one]);
   });
 
+  it('adds the same number for every async tool call of a turn', async () => {
+    const calls = [2, 3, 4, 9].map((toolCalls) => ({ turns: 1, toolCalls, async: true }));
+    const one = costs['further async tool call'];
+    expect(await steps(...calls)).toEqual([one, one, 5 * one]);
+  });
+
   it('adds none for a delta', async () => {
     expect(await steps({ deltas: 1 }, { deltas: 2 }, { deltas: 1_000 })).toEqual([0, 0]);
+  });
+});
+
+describe('events of a call', () => {
+  /** How often a call with so many deltas reads the time. */
+  const readsOf = async (deltas: number, isHeard: boolean): Promise<number> => {
+    const script = Array.from({ length: deltas }, () => text('Yes. '));
+    const agent = createAgent({ model: scriptedModel(script) });
+    let reads = 0;
+    const now = (): number => (reads += 1);
+    const scheduler = new Proxy(asyncScheduler, {
+      get: (target, key): unknown => (key === 'now' ? now : Reflect.get(target, key)),
+    });
+    const call = { scheduler };
+    const seen$: Observable<unknown> = isHeard ? agent.stream$('?', call) : agent.call$('?', call);
+    await lastValueFrom(seen$);
+    return reads;
+  };
+
+  it('are made for each delta if there is a listener, and for none without', async () => {
+    expect((await readsOf(101, true)) - (await readsOf(1, true))).toBe(100);
+    expect((await readsOf(101, false)) - (await readsOf(1, false))).toBe(0);
   });
 });

@@ -277,6 +277,7 @@ describe('a draft', () => {
           deltas.map(({ kind, delta }) => (kind === 'text' ? delta : '')).join('');
         expect(textIn(shown)).toBe(whole);
         expect(textIn(draft.deltas())).toBe(whole);
+        expect(draft.isShown()).toBe(draft.deltas().length > 0);
       }),
       { examples },
     );
@@ -284,6 +285,38 @@ describe('a draft', () => {
     const draft = draftOf([text('Let me check.'), final, text('It snows.')]);
     expect(textOf(draft.message())).toBe('Let me check.\n\nIt snows.');
     expect(answerTextOf(draft.message())).toBe('It snows.');
+  });
+
+  it('makes its message one time for all that it has, also for chunks after a pause', () => {
+    const draft = draftOf([text('a'), toolCall('look', { a: 1 })]);
+    const first = draft.message();
+    expect(draft.message()).toBe(first);
+    const changes = [
+      () => draft.add(text('b')),
+      () => draft.add({ type: 'facts', facts: { reasoningTokens: 1 } }),
+      () => draft.resume(),
+      () => draft.add({ type: 'restart', why: 'again' }),
+    ];
+    const seen = new Set([first]);
+    for (const change of changes) {
+      change();
+      seen.add(draft.message());
+      seen.add(draft.message());
+    }
+    expect(seen.size).toBe(5);
+    expect([...seen].map((it) => textOf(it))).toEqual(['a', 'ab', 'ab', 'ab', 'ab']);
+  });
+
+  it('names the tool call of its deltas with one frozen object, and with another once its name is known', () => {
+    const draft = draftOf([]);
+    const deltas = [
+      { type: 'toolCall', index: 0, id: 'a', json: '{' } as const,
+      { type: 'toolCall', index: 0, name: 'look', json: '"b"' } as const,
+      { type: 'toolCall', index: 0, json: ':1}' } as const,
+    ].map((chunk) => draft.add(chunk)?.toolCall);
+    expect(deltas.map((it) => it?.name)).toEqual(['', 'look', 'look']);
+    expect(deltas[1]).toBe(deltas[2]);
+    expect(deltas.every((it) => Object.isFrozen(it))).toBe(true);
   });
 
   it('I9: what is shown is what is kept', () => {

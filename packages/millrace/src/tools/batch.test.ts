@@ -10,6 +10,8 @@ import {
   tool,
   toolOutput,
 } from '../index.js';
+import { planToolCalls } from './batch.js';
+import { createToolkit } from './toolkit.js';
 import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolCall } from '../testing/index.js';
@@ -163,5 +165,40 @@ describe('what is decided before a batch', () => {
       [copies],
     );
     expect(outputs).toEqual([expect.stringContaining('not a JSON object: {"q": "/tm (')]);
+  });
+});
+
+describe('tool calls of a message', () => {
+  const toolkit = createToolkit([counting('look')]);
+  const callOf = (q: number, read: () => void = () => undefined) => ({
+    type: 'tool_call' as const,
+    id: `${q}`,
+    name: 'look',
+    get input() {
+      read();
+      return { q };
+    },
+  });
+  const planned = (former: number, ...calls: readonly ReturnType<typeof callOf>[]) => {
+    const asked = { toolCall: callOf(former), repeats: 2, failed: false, reusable: undefined };
+    const before = { asked: [asked], extras: {}, executed: 0 };
+    return planToolCalls(before, calls, toolkit, 1_000).plans.map(({ repeats }) => repeats);
+  };
+
+  it('repeat the one before them, as long as all of them do, and not each other', () => {
+    expect(planned(1, callOf(1), callOf(1))).toEqual([3, 3]);
+    expect(planned(1, callOf(1), callOf(2), callOf(1))).toEqual([3, 0, 0]);
+    expect(planned(1, callOf(2), callOf(2))).toEqual([0, 0]);
+  });
+
+  it('are compared with the one before them only: twice as many, twice the work', () => {
+    const readsOf = (count: number, same: boolean): number => {
+      let reads = 0;
+      const read = (): void => void (reads += 1);
+      planned(1, ...Array.from({ length: count }, (_, q) => callOf(same ? 1 : q + 1, read)));
+      return reads;
+    };
+    expect(readsOf(32, true)).toBe(2 * readsOf(16, true));
+    expect(readsOf(32, false)).toBeLessThanOrEqual(2);
   });
 });
