@@ -9,6 +9,8 @@ import { segmentWriter } from './segment-writer.js';
 export interface RecordWriter {
   /** Appends records. Resolves to false if another writer has taken over the call, and they do not count. */
   append(records: readonly NewRecord[]): Promise<boolean>;
+  /** Whether no other writer has taken over. */
+  isLast(): boolean;
   close(): void;
 }
 
@@ -53,6 +55,7 @@ export const recordWriter = (
       await entry.after(endsAt).catch(() => undefined);
       return true;
     },
+    isLast: () => segment.isLast(),
     close: () => segment.close(),
   };
 };

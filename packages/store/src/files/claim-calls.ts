@@ -8,7 +8,7 @@ import { callInUse } from '../closing.js';
 import { storedName } from '../stored-name.js';
 import { recordWriter } from './append-records.js';
 import type { CallIndex } from './call-index.js';
-import { directoryMissing } from './file-system.js';
+import { directoryMissing, isMissing } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
 import { heldCall, type HeldCall } from './held-call.js';
 import { openSegment } from './open-segment.js';
@@ -22,6 +22,8 @@ export interface CallClaims {
   lock$(callId: string): Observable<FileLock>;
   /** As `lock$`, and opens the call for writing. Errors with `conflict` also when the call is lost. */
   claim$(callId: string): Observable<HeldCall>;
+  /** Whether a call is known to have no records: it does not exist, or this process has claimed it and has written nothing. */
+  isEmpty(callId: string): boolean;
 }
 
 export interface CallClaimsOptions {
@@ -41,22 +43,36 @@ interface Claimed extends CallClaimsOptions {
 
 export const createCallClaims = (options: CallClaimsOptions): CallClaims => {
   const claimed = new Set<string>();
+  const opened = new Map<string, HeldCall>();
+  const pathOf = (callId: string): string => join(options.root, storedName(callId));
   const held$ = <Held extends Holder>(
     callId: string,
     open: (call: Claimed, lock: FileLock, onLost: () => void) => Promise<Held>,
   ): Observable<Held> =>
     defer(() => {
-      const path = join(options.root, storedName(callId));
+      const path = pathOf(callId);
       if (claimed.has(path)) throw callInUse(callId);
       claimed.add(path);
       const call = { ...options, callId, path };
       return hold$(call, (lock, onLost) => open(call, lock, onLost)).pipe(
-        finalize(() => claimed.delete(path)),
+        finalize(() => {
+          claimed.delete(path);
+          opened.delete(path);
+        }),
       );
     });
   return {
     lock$: (callId) => held$(callId, (_, lock) => Promise.resolve(lock)),
-    claim$: (callId) => held$(callId, openCall),
+    claim$: (callId) =>
+      held$(callId, async (call, lock, onLost) => {
+        const held = await openCall(call, lock, onLost);
+        if (claimed.has(call.path)) opened.set(call.path, held);
+        return held;
+      }),
+    isEmpty: (callId) => {
+      const path = pathOf(callId);
+      return isMissing(path) || opened.get(path)?.isEmpty() === true;
+    },
   };
 };
 

@@ -98,7 +98,9 @@ export const callsIn = (
         ),
       ),
     read$: (callId, range = {}) =>
-      at$(callId, (path) => records$(path, range, cursors, laterSegments)),
+      at$(callId, (path) =>
+        records$(path, range, () => claims.isEmpty(callId), cursors, laterSegments),
+      ),
     changes$: (callId) =>
       at$(callId, (path) =>
         merge(written$.pipe(filter((it) => it === path)), callChanges$(path, scheduler)),
@@ -160,10 +162,12 @@ export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
 const records$ = (
   path: string,
   range: RecordRange,
+  isEmpty: () => boolean,
   cursors: CursorCache,
   laterSegments: LaterSegments,
 ): Observable<readonly StoredRecord[]> =>
   fromPull(async function* () {
+    if (isEmpty()) return;
     const start = await cursors.find(path, range);
     for await (const { records, cursor } of readCall(path, start, laterSegments)) {
       await cursors.remember(path, cursor);

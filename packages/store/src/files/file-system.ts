@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { isMillraceError, MillraceError } from 'millrace';
 import { isRecord, messageOf } from 'millrace/values';
@@ -19,9 +19,13 @@ export const ifMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T |
 export const statIfExists = (path: string): Promise<Stats | undefined> =>
   ifMissing(stat(path), undefined);
 
+/** Whether there is nothing at a path. Synchronous: it takes microseconds, and far longer through another thread. Throws other errors. */
+export const isMissing = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false }) === undefined;
+
 /** The entries of a directory; empty if it does not exist. */
-export const readNames = (directory: string): Promise<readonly string[]> =>
-  ifMissing(readdir(directory), []);
+export const readNames = async (directory: string): Promise<readonly string[]> =>
+  isMissing(directory) ? [] : ifMissing(readdir(directory), []);
 
 /** The subdirectories with names made by `storedName`; empty if `root` does not exist. */
 export const storedDirectories = async (root: string): Promise<readonly string[]> =>

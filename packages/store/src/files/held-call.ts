@@ -7,6 +7,8 @@ import type { FileLock } from './file-lock.js';
 /** A call that this process has claimed for writing. */
 export interface HeldCall {
   readonly claim: Claim;
+  /** Whether it has no records, of this writer or of one that has taken over. */
+  isEmpty(): boolean;
   /** Releases the call now, or after the pending write. */
   release(): void;
   /** Another process has taken the lock. Reported now, or after the outcome of the pending write. */
@@ -59,6 +61,7 @@ export const heldCall = (options: HeldCallOptions): HeldCall => {
           }),
         ),
     },
+    isEmpty: () => state.isHeld && remove !== undefined && writer.isLast(),
     release: () => {
       state.isHeld = false;
       if (!state.isWriting) end();

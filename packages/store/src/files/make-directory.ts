@@ -1,4 +1,5 @@
-import { mkdir, open, stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { alreadyExists, errorCode, isNotFound } from './file-system.js';
 
@@ -14,17 +15,21 @@ export const makeDirectory = async (directory: string): Promise<void> => {
  * As `makeDirectory`, but leaves it to the caller to sync the parent. Resolves to whether it did not exist. Creates parents only once: Node's recursive `mkdir` loops on `ENOENT` under an existing parent, as in `/proc`.
  */
 export const makeUnsynced = async (directory: string, isAboveMade = false): Promise<boolean> => {
+  if (isDirectory(directory)) return false;
   try {
     await mkdir(directory, { mode: 0o700 });
     return true;
   } catch (error) {
-    if (alreadyExists(error) && (await stat(directory)).isDirectory()) return false;
+    if (alreadyExists(error) && isDirectory(directory)) return false;
     const above = dirname(directory);
     if (!isNotFound(error) || isAboveMade || above === directory) throw error;
     await makeDirectory(above);
     return makeUnsynced(directory, true);
   }
 };
+
+const isDirectory = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** Syncs in parallel: a disk takes about as long for all as for one. Systems that cannot sync directories do not need it. */
 export const syncDirectories = (...directories: readonly string[]): Promise<unknown> =>

@@ -1,4 +1,4 @@
-import { rmdirSync, unlinkSync } from 'node:fs';
+import { fstatSync, rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from 'millrace';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
@@ -39,8 +39,8 @@ export const openSegment = async (
   callId: string,
   now: number,
 ): Promise<OpenSegment | undefined> => {
-  await makeUnsynced(directory);
-  const earlier = await segmentNumbers(directory);
+  const isMade = await makeUnsynced(directory);
+  const earlier = isMade ? [] : await segmentNumbers(directory);
   const number = (earlier.at(-1) ?? 0) + 1;
   const file = await createSegment(segmentPath(directory, number));
   if (file === undefined) return undefined;
@@ -84,7 +84,7 @@ const withHead = async (
 ): Promise<StartedSegment> => {
   const line = Buffer.from(writeHead(head));
   await file.appendFile(line);
-  const { ino } = await file.stat();
+  const { ino } = fstatSync(file.fd);
   const { after: position } = head;
   const cursor = { ...beginning, segment: number, offset: line.length, line: 1, position };
   return { number, file, ino, cursor };

@@ -35,7 +35,9 @@ export async function* readCall(
       return endIn(later, segment);
     };
     await endOf();
-    for await (const chunk of readSegmentFrom(directory, cursor, endOf)) {
+    // The beginning is before the first file.
+    const chunks = segment === beginning.segment ? [] : readSegmentFrom(directory, cursor, endOf);
+    for await (const chunk of chunks) {
       yield chunk;
       cursor = chunk.cursor;
     }

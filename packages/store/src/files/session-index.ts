@@ -55,8 +55,8 @@ export const createSessionIndex = (
     return join(indexRoot, storedName(sessionId));
   };
   const addEntry = async (directory: string, name: string): Promise<void> => {
-    await makeUnsynced(directory);
-    const entries = await entriesIn(directory);
+    const isMade = await makeUnsynced(directory);
+    const entries = isMade ? [] : await entriesIn(directory);
     if (entries.some((it) => it.name === name)) return;
     await write(directory, name, (entries[0]?.place ?? 0) + 1);
     await syncDirectories(directory, indexRoot);
