@@ -3,6 +3,7 @@ import * as realSync from 'node:fs';
 import * as real from 'node:fs/promises';
 import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
 
 /** A process that a test plays: the operations on files that it has made, and what happens before each. */
@@ -55,8 +56,8 @@ const changing =
   /^(mkdir|writeFile|rename|unlink|rm|rmdir|utimes|link|open [wa]|write|append|sync|datasync|truncate)/;
 
 const asynchronous =
-  (name: string, work: Work): Work =>
-  async (...given) => {
+  (name: string, work: Work) =>
+  async (...given: readonly unknown[]): Promise<unknown> => {
     const played = processes.getStore();
     if (played === undefined) return work(...given);
     if (played.isDead === true) return never();
@@ -130,6 +131,25 @@ const names: Readonly<Record<string, string>> = {
   ...{ sync: 'sync', datasync: 'datasync', truncate: 'truncate' },
 };
 
+/** Syncs of what was opened synchronously are counted with its path. */
+const watchedSyncs = (): Pick<typeof realSync, 'openSync'> & {
+  readonly fsync: (opened: number, done: realSync.NoParamCallback) => void;
+} => {
+  const paths = new Map<number, realSync.PathLike>();
+  const sync = promisify(realSync.fsync);
+  return {
+    openSync: (path, ...given) => {
+      const opened = realSync.openSync(path, ...given);
+      paths.set(opened, path);
+      return opened;
+    },
+    fsync: (opened, done) => {
+      const counted = asynchronous('sync', () => sync(opened));
+      counted(paths.get(opened)).then(() => done(null), done);
+    },
+  };
+};
+
 /** Loads a module whose operations on files are those of the process that runs it. */
 export const loadPlayed = async <T>(load: () => Promise<T>): Promise<T> => {
   const promises = Object.fromEntries(
@@ -142,12 +162,15 @@ export const loadPlayed = async <T>(load: () => Promise<T>): Promise<T> => {
     watchedHandle(path, (await (real.open as Work)(path, ...given)) as real.FileHandle);
   promises['open'] = asynchronous('open', open as Work);
   const watched = ['existsSync', 'statSync', 'renameSync', 'unlinkSync', 'rmdirSync'];
-  const sync = Object.fromEntries(
-    Object.entries(realSync).map(([name, work]) => [
-      name,
-      isWork(work) && watched.includes(name) ? synchronous(name, work) : work,
-    ]),
-  );
+  const sync = {
+    ...Object.fromEntries(
+      Object.entries(realSync).map(([name, work]) => [
+        name,
+        isWork(work) && watched.includes(name) ? synchronous(name, work) : work,
+      ]),
+    ),
+    ...watchedSyncs(),
+  };
   jest.unstable_mockModule('node:fs/promises', () => promises);
   jest.unstable_mockModule('node:fs', () => sync);
   return load();

@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs';
+import { closeSync, fsync, openSync, statSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { alreadyExists, errorCode, isNotFound } from './file-system.js';
 
 /**
@@ -36,17 +37,20 @@ export const syncDirectories = (...directories: readonly string[]): Promise<unkn
   Promise.all(
     directories.map(async (directory) => {
       try {
-        const handle = await open(directory, 'r');
+        // Only the sync waits for the disk, so only that needs another thread.
+        const opened = openSync(directory, 'r');
         try {
-          await handle.sync();
+          await sync(opened);
         } finally {
-          await handle.close();
+          closeSync(opened);
         }
       } catch (error) {
         if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(errorCode(error) ?? '')) throw error;
       }
     }),
   );
+
+const sync = promisify(fsync);
 
 /** Creates a file that must not exist yet, readable only by this user. Its text is on disk when this resolves. */
 export const writeNew = async (path: string, text: string): Promise<void> => {
