@@ -45,17 +45,12 @@ export const callOfRequest$ = (
   const mark = questionId === undefined ? '' : markOf(questionId);
   const parts = identityOf(request);
   if (parts === undefined) return of({ callId: newCallId(), isKnown: false });
-  return digest$([known.sessionId, ...parts]).pipe(
-    concatMap((own) =>
-      digest$(request.input).pipe(
-        concatMap((content) => {
-          const id = `${mark}${own.slice(0, 16)}`;
-          const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
-          // A different question under the same id, such as an edited one, is a different request.
-          return attempt$(known, `${id}${content.slice(0, 8)}`, isAgain, 0);
-        }),
-      ),
-    ),
+  // A different question under the same id, such as an edited one, is a different request.
+  return digest$([known.sessionId, ...parts, request.input]).pipe(
+    concatMap((digest) => {
+      const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
+      return attempt$(known, `${mark}${digest.slice(0, 24)}`, isAgain, 0);
+    }),
   );
 };
 
