@@ -1,22 +1,16 @@
 import { checkOptions, isFunction, type Rule } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
 import {
-  asapScheduler,
-  auditTime,
-  buffer,
-  bufferCount,
-  catchError,
   concat,
-  connect,
   EMPTY,
   filter,
+  interval,
   map,
-  merge,
   type Observable,
   of,
   type OperatorFunction,
-  timer,
 } from 'rxjs';
+import { joinTexts } from './join-texts.js';
 
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
@@ -54,35 +48,26 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   idOf: isFunction,
 };
 
-/** Encodes strings as the body of a response. Strings that are emitted together become one chunk. */
+/**
+ * Encodes strings as the body of a response. Strings that are emitted together become one chunk. With `heartbeatMs`, it sends a comment
+ * at these intervals while it is read, so proxies do not close a silent stream.
+ */
 export const toBody = (
   text$: (demand: Demand) => Observable<string>,
-): ReadableStream<Uint8Array<ArrayBuffer>> => {
-  const encoder = new TextEncoder();
-  return toReadableStream(
-    (demand) =>
-      text$(demand).pipe(
-        // Delay the error until the strings that were emitted with it are flushed.
-        catchError((cause: unknown) =>
-          timer(0, asapScheduler).pipe(
-            map((): never => {
-              throw cause;
-            }),
-          ),
-        ),
-        connect((each$) =>
-          each$.pipe(
-            buffer(
-              merge(each$.pipe(auditTime(0, asapScheduler)), each$.pipe(bufferCount(mostTogether))),
-            ),
-          ),
-        ),
-        map((texts) => texts.join('')),
-        filter(Boolean),
+  heartbeatMs?: number,
+): ReadableStream<Uint8Array<ArrayBuffer>> =>
+  toReadableStream(
+    (demand) => {
+      const beat$ =
+        heartbeatMs === undefined
+          ? undefined
+          : interval(heartbeatMs).pipe(filter(() => demand.isOpen));
+      return text$(demand).pipe(
+        joinTexts(beat$),
         map((text) => encoder.encode(text)),
-      ),
+      );
+    },
     { highWaterMark: 4 },
   );
-};
 
-const mostTogether = 16;
+const encoder = new TextEncoder();

@@ -1,15 +1,5 @@
-import type { AgentEvent, Demand } from 'millrace';
-import {
-  defer,
-  endWith,
-  filter,
-  identity,
-  interval,
-  map,
-  merge,
-  type MonoTypeOperatorFunction,
-  takeWhile,
-} from 'rxjs';
+import type { AgentEvent } from 'millrace';
+import { defer, filter, identity, type MonoTypeOperatorFunction } from 'rxjs';
 import { placeless } from '../parts/encode-parts.js';
 
 /** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
@@ -82,15 +72,3 @@ export const withoutTakenBack = (
 /** The ids of the messages, once for each attempt. */
 export const discardedIn = (events: readonly AgentEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'messageDiscarded' ? [event.messageId] : []));
-
-/** Sends a comment at intervals, so proxies do not close a silent stream. */
-export const withHeartbeats =
-  (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
-  (text$) =>
-    merge(
-      text$.pipe(endWith(undefined)),
-      interval(ms).pipe(
-        filter(() => demand.isOpen),
-        map(() => ': \n\n'),
-      ),
-    ).pipe(takeWhile((text) => text !== undefined));

@@ -1,5 +1,5 @@
 import { type AgentEvent, type Demand, openDemand } from 'millrace';
-import { merge, Observable, Subject } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 
 /**
  * The latest events of a call that runs in this process, so its readers need not read the store. Readers never see
@@ -70,10 +70,9 @@ export const createTail = (): Tail => {
           const isOver = hasEnded && !durability.isShown(next);
           if (next < kept.omitted || isOver) subscriber.complete();
         };
-        return merge(demand.open$, changed$).subscribe({
-          next: pass,
-          error: (error: unknown) => subscriber.error(error),
-        });
+        const error = (cause: unknown): void => subscriber.error(cause);
+        subscriber.add(demand.open$.subscribe({ next: pass, error }));
+        subscriber.add(changed$.subscribe({ next: pass, error }));
       }),
   };
 };

@@ -27,13 +27,7 @@ import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-requ
 import { notFound, refused, sessionsOf } from './guard.js';
 import type { Past } from './past.js';
 import type { AskedOfChat, CallAlone, Chat, Route, StreamFormat, Visit } from './protocol.js';
-import {
-  createPlace,
-  discardedIn,
-  lastSeen,
-  withHeartbeats,
-  withoutTakenBack,
-} from './rejoining.js';
+import { createPlace, discardedIn, lastSeen, withoutTakenBack } from './rejoining.js';
 
 type Leave = (how: 'ended' | 'cancelled') => void;
 
@@ -218,8 +212,7 @@ const streamed = (
   streams?: Answering['streams'],
 ): Response => {
   answering.streams = streams;
-  const body = toBody((demand) => text$(demand).pipe(withHeartbeats(heartbeatMs, demand)));
-  return new Response(body, { headers });
+  return new Response(toBody(text$, heartbeatMs), { headers });
 };
 
 const metadataOf$ = (
