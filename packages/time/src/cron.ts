@@ -4,7 +4,7 @@ import { Cron } from 'croner';
 
 /** The times of a cron expression, in milliseconds since the epoch. */
 export interface CronTimes {
-  /** The first time after another one; `undefined` if there is none. */
+  /** The first time after another one; `undefined` after the last one. */
   readonly after: (ms: number) => number | undefined;
 }
 

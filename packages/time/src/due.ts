@@ -21,7 +21,7 @@ import {
 import { claimed$, type ClaimedTimer, pending$, type Timer, toMillraceError } from './timers.js';
 import { backOffMs, until$ } from './wait.js';
 
-/** What became of the work of a timer. */
+/** The outcome of the work of a timer. */
 export type Outcome<T> = DoneOutcome<T> | { readonly type: 'later'; readonly at: number };
 
 interface DoneOutcome<T> {
@@ -56,7 +56,7 @@ export interface Due<T> {
   readonly where: (timer: Timer) => boolean;
   /** Does the work of a timer, which is claimed: emits one outcome. Work that fails is repeated if that may help. `add` takes a stored timer that follows it. */
   readonly work$: (timer: Timer, add: (next: Timer) => void) => Observable<Outcome<T>>;
-  /** How often the work is repeated if a call fails. A store that fails, or another process, counts not. */
+  /** How often the work is repeated if a call fails. A store that fails, or another process, does not count. */
   readonly maxAttempts: number;
   /** The notice of work that failed; without `retryMs`, it is given up. */
   readonly failed: (timer: Timer, error: MillraceError, retryMs?: number) => T;

@@ -130,7 +130,7 @@ describe('schedule', () => {
     expect(seen).toMatchObject([{ type: 'ended', value: undefined }]);
   });
 
-  it('tries a call again only if it is told to', () => {
+  it('tries a call again only if maxAttempts allows it', () => {
     const down = new MillraceError('connection', 'Down.', { retryable: true });
     const failing = (maxAttempts: number) => {
       const { runTo, start } = createWorld();

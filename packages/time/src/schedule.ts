@@ -68,13 +68,13 @@ export interface ScheduleOptions {
   readonly journal?: Journal<CallStore> | undefined;
   /** Only the times, for calls of an engine: its store of calls. Default: that of the journal. */
   readonly store?: TimerStore | undefined;
-  /** What to do about times at which no process ran: make one call for all of them (`once`), one for each (`all`), or none (`skip`: up to a minute late is not missed). Default: `once`. */
+  /** Times at which no process ran lead to one call for all of them (`once`), one for each (`all`), or none (`skip`: up to a minute late is not missed). Default: `once`. */
   readonly missed?: 'once' | 'all' | 'skip' | undefined;
   /** How often the store is read for what other processes have left, in milliseconds, from 100. Default: 10,000. */
   readonly pollMs?: number | undefined;
   /** How many of its calls run at the same time. Default: 1, so a time during a call waits for its end, and several of them count as missed. */
   readonly parallel?: number | undefined;
-  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 1. A store that fails counts not. */
+  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 1. A store that fails does not count. */
   readonly maxAttempts?: number | undefined;
   /** Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -84,7 +84,7 @@ export interface ScheduleOptions {
 export type ScheduledSession<out Output = unknown> = Pick<KeptSession<Output>, 'call$' | 'resume$'>;
 
 /**
- * Makes a call whenever a cron expression says so: of an agent, of a kept session, or by a function, for an engine. Emits what becomes of each; an error of a call does
+ * Makes a call at each time of a cron expression: of an agent, of a kept session, or by a function, for an engine. Emits what becomes of each; an error of a call does
  * not end it. Completes if the expression has no further times; never errors. Cold: unsubscribing ends the schedule in this process, and aborts what runs. Throws
  * `config` for an expression, a time zone or an option that is not valid.
  *
@@ -182,7 +182,7 @@ interface Plan {
   readonly data: Readonly<Record<'cron' | 'timeZone', string>>;
 }
 
-/** Stores the first time after another one, and emits it; `undefined` if there is none. */
+/** Stores the first time after another one, and emits it; `undefined` after the last one. */
 const setAfter$ = (
   { driver, prefix, times, data }: Plan,
   ms: number,
@@ -232,7 +232,7 @@ interface Made {
 /** A call may start so late, in milliseconds, before its time counts as missed. */
 const graceMs = 60_000;
 
-/** Stores the next time, then makes the call or resumes it: the schedule continues, whatever becomes of the process. */
+/** Stores the next time, then makes the call or resumes it: the schedule continues even if the process ends. */
 const fired$ = (
   plan: Plan,
   made: Made,
@@ -282,5 +282,6 @@ const made$ = (
   if (journal === undefined) return target.call$(message, { ...given, callId });
   return isBegun
     ? journal.resume$(target, callId, given)
-    : target.call$(message, { ...given, callId, use: [journal] });
+    : // A layer of the agent: an option of the call would be needed again to resume it.
+      target.with(journal).call$(message, { ...given, callId });
 };

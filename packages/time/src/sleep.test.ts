@@ -12,7 +12,7 @@ const store = createCallStore(inProcessCalls());
 
 for (const { name, run } of toolContract(() => sleepTool(store), {
   valid: [{ seconds: 0.001 }],
-  invalid: [{ days: -1 }, { weeks: 1 }, { until: 5 }],
+  invalid: [{ days: -1 }, { until: 5 }],
 })) {
   it(name, run);
 }
@@ -46,7 +46,7 @@ describe('sleepTool', () => {
     [{ until: '2030-01-01T00:00:00' }, /a time with an offset/u],
     [{ days: 367 }, /The longest sleep is 31622400 seconds/u],
     [{ days: 1 }, /A sleep without a session can take up to 30 seconds/u],
-  ])('tells the model what is wrong with %j', (input, message) => {
+  ])('shows the model what is wrong with %j', (input, message) => {
     const { output, isError } = outputOf(input);
     expect(output).toMatch(message);
     expect(isError).toBe(true);
@@ -74,7 +74,7 @@ describe('sleepTool', () => {
     ).toEqual([expect.stringContaining(`"at":${3 * day}`)]);
   });
 
-  it('refuses a store that is none', () => {
+  it('refuses a value that is not a store', () => {
     expect(() => sleepTool({} as never)).toThrow(/sleepTool\(\) needs a store of calls/u);
     expect(() => sleepTool(store, { holdMs: -1 })).toThrow(/holdMs/u);
   });
@@ -85,7 +85,7 @@ describe('sleep$', () => {
     const pause: phases.PhaseFactory = (context) => (run$) =>
       run$.pipe(
         concatMap((run) =>
-          run.iteration === 1
+          run.iteration === 0
             ? sleep$(context, 'pause', 3 * day).pipe(
                 map((end) => {
                   ends.push(end);
@@ -106,7 +106,7 @@ describe('sleep$', () => {
     );
     const durable = journal(calls);
     const ends: SleepEnd[] = [];
-    const limits = { timeouts: { callMs: 30 * day } };
+    const limits = { timeouts: { callMs: 20 * day } };
     const agent = sleeping(scriptedModel([text('Awake.')]), ends);
     const first = collect(agent.with(durable).call$('Sleep.', { callId: 'c', scheduler, limits }));
     runTo(day);
@@ -125,7 +125,7 @@ describe('sleep$', () => {
     const ends: SleepEnd[] = [];
     const agent = sleeping(scriptedModel([text('Awake.')]), ends);
     const session = sessions(agent).open('ada');
-    const limits = { timeouts: { callMs: 30 * day } };
+    const limits = { timeouts: { callMs: 20 * day } };
     const { seen } = collect(session.call$('Sleep.', { scheduler, limits }));
     runTo(day);
     session.interrupt('Enough.');

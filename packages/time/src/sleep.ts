@@ -155,7 +155,7 @@ const refusal = (why: string, now: number): ToolOutput =>
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** What the model reads after a sleep. */
+/** The result for the model after a sleep. */
 export const slept = (at: number, now: number): string =>
   `The sleep has ended, at ${iso(at)}. It is ${iso(now)}.`;
 

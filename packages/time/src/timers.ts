@@ -108,7 +108,7 @@ export const set$ = (driver: CallStoreDriver, timer: Timer): Observable<Timer> =
   );
 };
 
-/** What a claimed timer may do. */
+/** A timer that this process has claimed. */
 export interface ClaimedTimer {
   readonly timer: Timer;
   /** Ends it for all processes, and completes once that is durable. Cold. */

@@ -12,7 +12,7 @@ describe('until$', () => {
     });
   });
 
-  it('emits at once for a time that has passed', () => {
+  it('emits immediately for a time that has passed', () => {
     marbles(({ scheduler, expectObservable }) => {
       expectObservable(until$(-5, scheduler).pipe(map(() => 'a'))).toBe('(a|)');
     });

@@ -44,7 +44,7 @@ export interface Sleep {
   readonly at: number;
 }
 
-/** What continues a suspended call. */
+/** A suspended call that is due, and the results that continue it. */
 export interface Waking extends Sleep {
   /** The id for the call that continues it: always the same, so that a second one is refused. */
   readonly nextId: string;
@@ -83,7 +83,7 @@ export interface WakeOptions {
   readonly pollMs?: number | undefined;
   /** How many calls run at the same time. Default: 4. */
   readonly parallel?: number | undefined;
-  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 10. A store that fails counts not. */
+  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 10. A store that fails does not count. */
   readonly maxAttempts?: number | undefined;
   /** Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -307,7 +307,7 @@ interface Waits {
   readonly others: number;
 }
 
-/** What a recorded call waits for. */
+/** Reads from its record for which results a call waits. */
 const waitsOf$ = (driver: CallStoreDriver, callId: string): Observable<Waits> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     concatMap((records) => records),

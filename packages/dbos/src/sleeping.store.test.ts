@@ -3,7 +3,6 @@ import { createAgent, type Model } from 'millrace';
 import { journal } from 'millrace/journal';
 import { keepSessions } from 'millrace/sessions';
 import { finish, text, toolCall } from 'millrace/testing';
-import { openDbos } from '@millrace/dbos';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import { openPostgres } from '@millrace/store/postgres';
 import {
@@ -18,7 +17,8 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { schedule, sleepTool, wake$ } from './index.js';
+import { schedule, sleepTool, wake$ } from '@millrace/time';
+import { openDbos } from './index.js';
 
 jest.setTimeout(240_000);
 
