@@ -61,7 +61,7 @@ describe('sleepTool', () => {
     });
   });
 
-  it('keeps the time of its first run when it runs again after a crash', () => {
+  it('stores the end of the sleep, as an absolute time', () => {
     const { runTo, start, store: calls } = createWorld();
     const first = start([[toolCall('sleep', { days: 3 }, 'nap')]]);
     first.ask('ada', 'Sleep.', 'c1');
