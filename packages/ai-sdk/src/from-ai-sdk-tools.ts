@@ -73,7 +73,7 @@ async function* executed(
   return toToolOutput(shown, output);
 }
 
-/** What `execute` and `needsApproval` of the AI SDK get beside the input. */
+/** The second argument of `execute` and `needsApproval` of the AI SDK. */
 const executionOf = ({ toolCallId, signal }: ToolContext): object => ({
   toolCallId,
   messages: [],
@@ -103,7 +103,7 @@ const decisions$ = (
   return isVerdict(verdict) ? of(verdict) : from(verdict);
 };
 
-const unasked: Verdict = { approved: false, reason: 'Nobody was asked.' };
+const unasked: Verdict = { approved: false, reason: 'There is no approver.' };
 
 const isVerdict = (given: ReturnType<Approver>): given is Verdict =>
   typeof given === 'boolean' || 'approved' in given;

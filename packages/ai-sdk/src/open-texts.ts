@@ -47,7 +47,7 @@ export const createOpenTexts = (vendor: string): OpenTexts => {
     block.metadata = mergedMetadata(block.metadata, part['providerMetadata']);
     return block;
   };
-  /** What comes before the first delta of a block, or before the next one after another block. */
+  /** Returns the chunks before the first delta of a block, or before the next one after another block. */
   const before = (block: OpenBlock): Chunks => {
     const previous = latest;
     latest = block;

@@ -2,7 +2,7 @@ import { isMillraceError, MillraceError } from 'millrace';
 import { isRecord, parsedJson } from 'millrace/values';
 import { failure, failureOf, faultOf, type HeadersLike, type JsonRecord } from '@millrace/wire';
 
-/** What is known where an error is mapped. */
+/** The context of an error that is mapped. */
 interface ErrorSource {
   /** The name of the provider. */
   readonly vendor: string;
@@ -48,7 +48,7 @@ const ofApiCall = (error: JsonRecord, source: ErrorSource): MillraceError => {
   });
 };
 
-/** What the provider parsed, or the text of the response. */
+/** The body that the provider parsed, or the text of the response. */
 const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {
   if (isRecord(data)) return data;
   if (typeof responseBody !== 'string') return undefined;

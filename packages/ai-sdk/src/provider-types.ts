@@ -1,6 +1,6 @@
 /**
  * A language model of the AI SDK's provider interface: `LanguageModelV3` of `@ai-sdk/provider` 3, or `LanguageModelV4` of
- * version 4. Written down by shape, so that one build fits both.
+ * version 4. Declared by shape, because one build fits both.
  */
 export interface AiSdkLanguageModel {
   readonly specificationVersion: 'v3' | 'v4';

@@ -47,7 +47,7 @@ describe('the end of an answer decides', () => {
     expect((await run([...parts, finish('tool-calls')])).runs).toEqual([{ a: 2 }]);
   });
 
-  it('on whether a tool runs: a call that only started does not, whatever its preview says', async () => {
+  it('on whether a tool runs: a call that only started does not, even if its preview is complete', async () => {
     const { runs, error } = await run([...preview('1', 'add', '{"a":1}'), finish('tool-calls')]);
     expect(runs).toEqual([]);
     expect(error).toMatchObject({ code: 'invalidResponse', retryable: true });

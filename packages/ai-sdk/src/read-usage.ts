@@ -20,19 +20,19 @@ export const usageChunks = (usage: unknown): readonly ModelChunk[] => {
   return Object.keys(counts).length === 0 ? [] : [{ type: 'usage', usage: counts }];
 };
 
-/** What a finish part reports about the answer. */
+/** The facts about the answer in a finish part. */
 export const finishFacts = (part: unknown): VendorFacts =>
   defined({
     reasoningTokens: countAt(part, 'usage', 'outputTokens', 'reasoning'),
     stopReason: textAt(part, 'finishReason', 'raw') || undefined,
   });
 
-/** What a `response-metadata` part reports. */
+/** The facts in a `response-metadata` part. */
 export const responseFacts = (part: unknown): VendorFacts =>
   defined({ id: textAt(part, 'id') || undefined, model: textAt(part, 'modelId') || undefined });
 
 /**
- * The finish of an answer; `undefined` if the answer is incomplete. When a stream breaks off, providers still send a finish part:
+ * The finish of an answer; `undefined` if the answer is incomplete. When a stream is interrupted, providers still send a finish part:
  * with the reason `interrupted`, or with `other` and without the vendor's own reason.
  */
 export const finishOf = (part: unknown): Finish | 'failed' | undefined => {

@@ -17,7 +17,7 @@ const environment = (): Readonly<Record<string, unknown>> => {
   return isRecord(process) && isRecord(process['env']) ? process['env'] : {};
 };
 
-/** Keys in the forms of vendors, for errors: a vendor may quote a key that nobody named here. */
+/** Keys in the forms of vendors, for errors: a vendor may quote a key that `secrets` does not list. */
 export const withoutKeys = (text: string): string => text.replaceAll(keyForms, '[redacted]');
 
 const keyForms =

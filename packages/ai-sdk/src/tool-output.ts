@@ -2,7 +2,7 @@ import { type ContentBlock, textBlock, toolOutput, type ToolOutput } from 'millr
 import { isRecord } from 'millrace/values';
 import { at, type JsonRecord, textAt } from '@millrace/wire';
 
-/** What a `toModelOutput` of the AI SDK returned, as the output of a tool. `details` is what the tool itself returned. */
+/** Converts the result of a `toModelOutput` of the AI SDK to the output of a tool. `details` is the return value of the tool itself. */
 export const toToolOutput = (output: unknown, details: unknown): ToolOutput => {
   const fields: JsonRecord = isRecord(output) ? output : { type: 'json', value: output };
   const { type, value, reason } = fields;

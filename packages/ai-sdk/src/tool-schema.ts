@@ -36,7 +36,7 @@ const ofAiSdkSchema = (
   if (!isRecord(written) || 'then' in written) {
     throw unusable(name, 'its JSON Schema is not known yet: await it first');
   }
-  // What zod writes is a Standard Schema as well.
+  // The JSON Schema that zod exports is a Standard Schema as well.
   const { '~standard': _, ...rules } = written;
   const validator = jsonSchema(rules);
   if (typeof validate !== 'function') return validator;
