@@ -7,7 +7,7 @@ import { journal } from 'millrace/journal';
 import { keepSessions } from 'millrace/sessions';
 import { finish, text, toolCall } from 'millrace/testing';
 import { openFiles } from '@millrace/store';
-import { schedule, sleepTool, wake$ } from '@millrace/time';
+import { sleepTool, wake$ } from '@millrace/time';
 import { filter, firstValueFrom, lastValueFrom, of } from 'rxjs';
 
 const model: Model = {
@@ -38,8 +38,4 @@ const woken$ = wake$(second.store.calls, second.users).pipe(filter(({ type }) =>
 const notice = await firstValueFrom(woken$);
 if (notice.type === 'woken') console.log(notice.sleep.sessionId, '→', notice.value.text);
 await lastValueFrom(second.store.close$(), { defaultValue: undefined });
-
-const ticks$ = schedule(({ message }) => of(message), '* * * * * *', 'Tick.');
-const tick = await firstValueFrom(ticks$);
-if (tick.type === 'ended') console.log(tick.value);
 rmSync(directory, { recursive: true });

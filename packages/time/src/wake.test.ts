@@ -302,6 +302,16 @@ describe('S6: a sleep over the ends of processes', () => {
           messages.map(({ role }) => role).join(),
         );
       }),
+      {
+        examples: [
+          [
+            [
+              { ms: 3_797_999, writes: 13 },
+              { ms: 7_002_001, writes: 6 },
+            ],
+          ],
+        ],
+      },
     );
   });
 });
