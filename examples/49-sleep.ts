@@ -29,8 +29,7 @@ const open = (directory: string) => {
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 const first = open(directory);
 const ada = await first.users.open('ada');
-const { reason } = await ada.call('Is my parcel there? If not, look again later.');
-console.log(reason);
+console.log((await ada.call('Is my parcel there? If not, look again later.')).reason);
 await lastValueFrom(first.store.close$(), { defaultValue: undefined });
 
 const second = open(directory);
