@@ -257,6 +257,9 @@ describe('evaluate', () => {
       ...{ usage: { inputTokens: 6, cacheReadTokens: 2 }, scorerUsage: { outputTokens: 4 } },
       ...{ iterations: 4, cost: 0.06, trialCount: 2 },
     });
+    const priced = { ...reply, cost: { total: 0.5 } };
+    expect((await onlyCase(() => of(priced), [{ input: 'a' }], fine)).cost).toBe(0.5);
+    expect((await onlyCase(() => of(reply), [{ input: 'a' }], fine)).cost).toBeUndefined();
     const broken = await onlyCase(() => of(reply), [{ input: 'a' }], fine, { cost: () => NaN });
     expect(broken.trials[0]?.error?.message).toContain("'cost' must return a number");
   });

@@ -76,7 +76,7 @@ export interface EvaluateOptions {
   readonly passAt?: number | undefined;
   /** How long a scorer may take, in milliseconds. Default: 60,000. */
   readonly scorerMs?: number | undefined;
-  /** Computes the cost of a call, in a currency of yours. Default: costs are left out. */
+  /** Computes the cost of a call, in a currency of yours. Default: the total of `reply.cost`, if the agent has the layer `cost` and the total is known. */
   readonly cost?: ((reply: Reply) => number) | undefined;
   /** The scheduler of all calls, time-outs and durations. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -241,10 +241,16 @@ const hasPassed = (scores: TrialResult['scores'], { passAt }: Setting): boolean 
   Object.values(scores).every((it) => it.status === 'scored' && it.score >= passAt);
 
 const costOf = (reply: Reply, cost: EvaluateOptions['cost']): Pick<Ended, 'cost'> => {
-  if (cost === undefined) return {};
-  const value = cost(reply);
+  const value = cost === undefined ? totalIn(reply) : cost(reply);
+  if (value === undefined) return {};
   if (Number.isFinite(value) && value >= 0) return { cost: value };
   throw new MillraceError('config', "evaluate(): 'cost' must return a number of at least 0.");
+};
+
+/** The total that the layer `cost` has computed. */
+const totalIn = (reply: object): number | undefined => {
+  const cost = 'cost' in reply ? reply.cost : undefined;
+  return isRecord(cost) && typeof cost['total'] === 'number' ? cost['total'] : undefined;
 };
 
 // ---------------------------------------------------------------- checks
