@@ -25,6 +25,7 @@ import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 
 type AnyPayload = ModifiablePayload | ReportedPayload;
+type Reserved = Partial<Record<'type' | 'iteration' | 'seq' | 'at', unknown>>;
 type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
 
 type Emit = <Payload extends ModifiablePayload, T>(
@@ -96,7 +97,9 @@ export const createHooks = ({
   listeners,
   nextSeq,
 }: HooksInit): Hooks => {
-  const { rootId, callId, agent, metadata: _m, parent: _p, parentStep: _s, ...kin } = call;
+  const { rootId, callId, agent, metadata: _m, parent: _p, parentStep: _s, ...labels } = call;
+  // A label never replaces what an event has.
+  const { type: _t, iteration: _i, seq: _q, at: _a, ...kin }: typeof labels & Reserved = labels;
   let latest = 0;
   let settled = false;
   let deliverBy: Attendant['deliver'];
