@@ -2,7 +2,8 @@
 import { createAgent, type ModelChunk } from 'millrace';
 import { agentTool } from 'millrace/teams';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
-import { budget, cost, describeCost, readPriceList } from 'millrace/traffic';
+import { budget, cost, readPriceList } from 'millrace/traffic';
+import { describeCost } from 'millrace/values';
 
 // Of a file of yours: the prices of a million tokens on a day. These are made up.
 const list = readPriceList({
@@ -10,7 +11,6 @@ const list = readPriceList({
   date: '2026-11-30',
   prices: { small: { input: 0.2, output: 1 }, 'large*': { input: 2, output: 10, cacheRead: 0.2 } },
 });
-
 const used = (inputTokens: number, outputTokens: number): ModelChunk => ({
   type: 'usage',
   usage: { inputTokens, outputTokens, cacheReadTokens: 10_000 },

@@ -216,6 +216,25 @@ const foreign: readonly Wait[] = [
     },
   },
   {
+    name: 'summariseTool',
+    also: ['recording'],
+    share: (parts) => {
+      const inner = inProcessLongTermMemory();
+      const memory: typeof inner = {
+        ...inner,
+        record$: (scope, entries) =>
+          defer(() => {
+            parts.see('recording', scope.userId);
+            return inner.record$(scope, entries);
+          }),
+      };
+      const summariseTool = () => gated('It ran.');
+      return layered(({ model }) =>
+        (withLongTermMemory({ model }, { memory, summariseTool }).use ?? []).flat(),
+      )(parts);
+    },
+  },
+  {
     name: 'addTools() of an Observable',
     share: (parts) =>
       layered(() => [addTools(defer(() => gated(parts.tools)).pipe(share()))])({

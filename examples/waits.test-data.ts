@@ -20,6 +20,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
     'sealed records that are listed',
   ],
   'millrace/src/layers/approval.ts': ['approvals that wait for one another'],
+  'millrace/src/layers/long-term-memory/memories-of-call.ts': ['summariseTool'],
   'millrace/src/layers/output.ts': ['the validation of an output'],
   'millrace/src/layers/retrieval/meaning-index.ts': ['the embedder of a long-term memory'],
   'millrace/src/layers/long-term-memory/extraction/queue.ts': [

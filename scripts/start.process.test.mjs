@@ -49,11 +49,12 @@ it('needs two processes and few files when everything is built', () => {
   expect(ours(starter).length).toBeLessThanOrEqual(8);
 });
 
-it('answers from 37 files of ours', () => {
+// Three of them are parts of layers, for the search of tools that @millrace/tools has.
+it('answers from 40 files of ours', () => {
   const { stdout, processes } = start('--no-store', 'What is 6 * 7?');
   expect(stdout).toContain('42');
   expect(names(processes)).toEqual(['bin.js', 'start.mjs']);
-  expect(ours(processes[0]).length).toBeLessThanOrEqual(37);
+  expect(ours(processes[0]).length).toBeLessThanOrEqual(40);
 });
 
 it('ends with the exit code of the command', () => {

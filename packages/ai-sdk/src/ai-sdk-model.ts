@@ -45,6 +45,8 @@ import { secretsOf, withoutKeys } from './secrets.js';
  * @example
  * ```ts
  * import { bedrock } from '@ai-sdk/amazon-bedrock';
+ * import { aiSdkModel } from '@millrace/ai-sdk';
+ * import { createAgent } from 'millrace';
  *
  * const agent = createAgent({ model: aiSdkModel(bedrock('anthropic.claude-sonnet-4-5-20250929-v1:0')) });
  * ```

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Layer, MillraceError } from 'millrace';
-import { cost, readPriceList } from 'millrace/traffic';
 import { messageOf } from 'millrace/values';
 
 /** Reads prices of a JSON file: the layers that add costs to replies. None without a path. Rejects with `config` if the file has a mistake. */
@@ -11,6 +10,8 @@ export const readCosts = async (
 ): Promise<readonly Layer[]> => {
   if (path === undefined || path === '') return [];
   const text = await readFile(resolve(directory, path), 'utf8').catch(failed(path));
+  // Loaded with the option only: every other start is quicker without it.
+  const { cost, readPriceList } = await import('millrace/traffic');
   return cost(readPriceList(parsed(path, text), `The prices of ${path}`));
 };
 

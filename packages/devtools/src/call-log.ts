@@ -1,8 +1,8 @@
 import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from 'millrace';
 import type {} from 'millrace/journal';
 import type {} from 'millrace/sessions';
-import { describeCost } from 'millrace/traffic';
-import { isRecord } from 'millrace/values';
+import type {} from 'millrace/traffic';
+import { describeCost, isRecord } from 'millrace/values';
 import {
   type CallEntry,
   type ChunkRun,

@@ -1,5 +1,6 @@
 import type { Reply } from 'millrace';
-import { describeCost } from 'millrace/traffic';
+import type {} from 'millrace/traffic';
+import { describeCost } from 'millrace/values';
 import { milliseconds } from './milliseconds.js';
 import type { Theme } from './theme.js';
 

@@ -20,6 +20,7 @@ import {
   on,
   output,
   outputOf,
+  textOf,
   tool,
   toolRuns,
 } from '../index.js';
@@ -120,7 +121,8 @@ describe('asOperator', () => {
     const flaky: Model = {
       name: 'flaky',
       stream$: (request, context) =>
-        JSON.stringify(request.messages).includes('bad')
+        // Not its ids, which are random.
+        request.messages.some((message) => textOf(message).includes('bad'))
           ? broken.stream$(request, context)
           : of(text('ok'), finish()),
     };

@@ -22,6 +22,7 @@ export {
   unknownPlace,
   withoutBelow,
 } from './message-tree.js';
+export { describeCost } from './describe-cost.js';
 export { meantName } from './meant-name.js';
 export { checkFormat } from './stored-format.js';
 export { messageOf } from './errors.js';

@@ -39,7 +39,8 @@ import {
 } from '../../testing/index.js';
 import { addUsage, noUsage, type Usage } from '../../values/usage.js';
 import { asAgent } from '../teams/index.js';
-import { budget, cost, type Cost, describeCost, type PriceList, readPriceList } from './index.js';
+import { describeCost } from '../../values/index.js';
+import { budget, cost, type Cost, type PriceList, readPriceList } from './index.js';
 
 const used = (inputTokens: number, outputTokens = 0): ModelChunk => ({
   type: 'usage',

@@ -210,23 +210,6 @@ const shareOf = (prices: PriceTable, entries: readonly Entry[]): CostShare => {
 /** To a trillionth: 0.1 and 0.2 are 0.3. */
 const rounded = (money: number): number => Number(money.toFixed(12));
 
-/** The cost as text, such as `0.0015 USD` or `at least 0.0015 USD`. Small amounts have two digits that are not 0. */
-export const describeCost = ({
-  currency,
-  total,
-  atLeast,
-}: Pick<Cost, 'currency' | 'total' | 'atLeast'>): string =>
-  `${total === undefined ? 'at least ' : ''}${amountText(atLeast)} ${currency}`;
-
-const amountText = (money: number): string =>
-  money.toLocaleString('en-US', {
-    minimumFractionDigits: 2,
-    maximumFractionDigits: 4,
-    maximumSignificantDigits: 2,
-    roundingPriority: 'morePrecision',
-    useGrouping: false,
-  });
-
 /** Reads a list of prices, for example of a JSON file. Throws `config`, which names the mistake. */
 export const readPriceList = (json: unknown, owner = 'readPriceList()'): PriceList => {
   if (isPriceList(owner, json)) return json;
