@@ -16,7 +16,8 @@ export function failuresOf({ testResults }) {
   return testResults.flatMap(({ name, message, assertionResults }) => {
     const file = relative(root, name).replaceAll('\\', '/');
     const failed = assertionResults.filter(({ status }) => status === 'failed');
-    if (failed.length === 0 && message !== '') return [`${file}: ${linesOf(message).slice(0, 4).join('\n  ')}`];
+    if (failed.length === 0 && message !== '')
+      return [`${file}: ${linesOf(message).slice(0, 4).join('\n  ')}`];
     return failed.map(({ fullName, failureMessages }) => {
       const [, seed, path] =
         /\{ seed: (-?\d+), path: "([\d:]+)"/.exec(failureMessages.join('\n')) ?? [];
