@@ -31,7 +31,7 @@ const layered = {
     `${core}/layers/(added-tools|approval|select)\\.`,
     `${core}/layers/sessions/(forked-session|hostile-states|in-process-sessions|keep-sessions|session-properties)\\.`,
     `${core}/phases/(corrections|phase-list|store-memory)\\.`,
-    `${core}/(tools/|layers/traffic/(?!budget|limit-calls))`,
+    `${core}/(tools/|layers/traffic/(?!budget|cost|limit-calls))`,
   ],
 };
 

@@ -10,7 +10,7 @@ import {
 } from 'millrace';
 import { checkOptions, fnv1a, isFunction, isText, messageOf, type Rule } from 'millrace/values';
 import { catchError, defer, of, tap } from 'rxjs';
-import { choosingLayer } from './choose-model.js';
+import { choosingLayer, innermostPlace } from './choose-model.js';
 import { isModel, ready, userOf } from './model-parts.js';
 
 /** Which share of the calls a candidate answers. */
@@ -42,7 +42,7 @@ export const canary = (options: CanaryOptions): Layer => {
   const layer = choosingLayer({
     name,
     // A router chooses what stands for the agent's own model here.
-    priority: 990,
+    priority: innermostPlace - 1,
     position: () => `canary/${name}`,
     choose$: ({ info: call }) => {
       const key = by(call) ?? call.callId;

@@ -19,6 +19,9 @@ export interface Choice {
   readonly why: string;
 }
 
+/** Within every layer that wraps the model: a wrapper is not the agent's own model, and would not be replaced. */
+export const innermostPlace = Number.MAX_SAFE_INTEGER;
+
 /** How a layer chooses the model of an agent. */
 export interface Chooser {
   readonly name: string;

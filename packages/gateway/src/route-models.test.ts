@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   type AgentEvent,
+  aroundModel,
   createAgent,
   interruptOn,
   isMillraceError,
+  type Layer,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -265,6 +267,36 @@ describe('C14: routeModels', () => {
     ).toThrow(
       "byLength() has no option 'small'. Did you mean 'smal'? Its options are: smal, large.",
     );
+  });
+});
+
+describe('C14, C15: a chosen model', () => {
+  const small = () => named('small', [text('Small.')]);
+  it.each([
+    ['routeModels', () => routeModels({ models: { small: small() }, by: () => 'small' })],
+    ['canary', () => canary({ model: small(), share: 1 })],
+  ])('of %s answers within every layer that wraps the model', async (_name, choosing) => {
+    for (const priority of [-1, 60, 989, 999, 1_001, 1_000_000, 1e12]) {
+      const asked: string[] = [];
+      const watching: Layer = {
+        name: 'watching',
+        priority,
+        model: () => (next) =>
+          aroundModel(next, (request, context) => {
+            asked.push(next.name);
+            return next.stream$(request, context);
+          }),
+      };
+      for (const use of [
+        [watching, choosing()],
+        [choosing(), watching],
+      ]) {
+        const agent = createAgent({ model: named('own', [text('Own.')]), use });
+        expect([priority, (await agent.call('?')).text]).toEqual([priority, 'Small.']);
+      }
+      expect(asked).toEqual(asked.map(() => expect.stringMatching(/^small/)));
+      expect(asked).toHaveLength(2);
+    }
   });
 });
 

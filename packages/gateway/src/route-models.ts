@@ -22,7 +22,7 @@ import {
   type Rule,
 } from 'millrace/values';
 import { catchError, defer, from, map, type Observable, of, take, defaultIfEmpty } from 'rxjs';
-import { type Choice, choosingLayer } from './choose-model.js';
+import { type Choice, choosingLayer, innermostPlace } from './choose-model.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import { isModel, ready } from './model-parts.js';
 
@@ -104,7 +104,7 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
   if (limits !== undefined) checkNumbers('byLength()', limits, models);
   const layer = choosingLayer({
     name: 'routeModels',
-    priority: 1_000,
+    priority: innermostPlace,
     position: ({ iteration }) => (eachTurn ? `${iteration + 1}/route` : 'route'),
     choose$: (context, call, run) => {
       const available = withoutOpen(models, breaker, context);
