@@ -58,7 +58,9 @@ async function createContext(folder, chosen) {
   };
   write('package.json', JSON.stringify(manifest, null, 2));
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { code, output } = await npm(['install', ...flags], { quiet: true, cwd: project });
+  // Suites need packages that ask for a newer Node than the one that installs them.
+  const all = ['install', '--no-engine-strict', ...flags];
+  const { code, output } = await npm(all, { quiet: true, cwd: project });
   if (code !== 0) throw new Error(`npm install failed:\n${output}`);
   return {
     project,

@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { root } from '../workspaces.mjs';
+import { executable } from './node.mjs';
 
 export const name = 'ai-sdk';
 export const goal =
@@ -58,18 +59,18 @@ await Promise.all([vendor.close(), broken.close()]);
 `;
 
 export async function rows({ write, run }) {
-  const [major] = process.versions.node.split('.').map(Number);
+  const { path, why } = await executable(22);
   const results = [];
   for (const entry of Object.entries(vendors)) {
     const [vendor] = entry;
     const row = {
       what: `@ai-sdk/${vendor} ${dependencies[`@ai-sdk/${vendor}`]} runs tools, and reports a cut answer`,
     };
-    if (major < 22) results.push({ ...row, skipped: 'run this with Node 22' });
+    if (path === undefined) results.push({ ...row, skipped: why });
     else {
       const file = `ai-sdk-${vendor}.mjs`;
       write(file, program(entry));
-      const { code, output } = await run(process.execPath, [file]);
+      const { code, output } = await run(path, [file]);
       results.push({ ...row, problem: code === 0 ? undefined : output });
     }
   }

@@ -101,7 +101,7 @@ async function ran(run, project, path, flags) {
 }
 
 /** This Node, or the one that \`npm run bench:peers\` installs. */
-async function executable(major) {
+export async function executable(major) {
   const { version, execPath } = process;
   if (version.startsWith(`v${major}.`)) return { version: version.slice(1), path: execPath };
   const folder = join(root, 'bench/peers', `node-${major}`);
