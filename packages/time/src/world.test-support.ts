@@ -29,7 +29,7 @@ import { wake$, type WakeOptions } from './wake.js';
 
 export const day = 86_400_000;
 
-/** A clock that shows the time at which it was told to be. */
+/** A clock that a test sets. */
 export const createClock = () => {
   const scheduler = new VirtualTimeScheduler(undefined, 0);
   return {
