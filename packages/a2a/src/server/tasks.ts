@@ -42,17 +42,9 @@ import {
   inputOf,
   resultsIn,
 } from './inbound.js';
-import {
-  type Change,
-  changeOf,
-  hasEnded,
-  hasStopped,
-  isAtRest,
-  newTask,
-  taskOf,
-  type TaskView,
-  type Update,
-} from './task-view.js';
+import { changeOf } from './task-changes.js';
+import type { Change, Update } from './task-updates.js';
+import { hasEnded, hasStopped, isAtRest, newTask, taskOf, type TaskView } from './task-view.js';
 
 interface TasksOptions {
   readonly approvals: ApprovalQueue | undefined;
