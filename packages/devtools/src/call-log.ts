@@ -2,7 +2,7 @@ import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from 
 import type {} from 'millrace/journal';
 import type {} from 'millrace/sessions';
 import type {} from 'millrace/traffic';
-import { describeCost, isRecord } from 'millrace/values';
+import { describeCost, isRecord, messageOf } from 'millrace/values';
 import {
   type CallEntry,
   type ChunkRun,
@@ -11,6 +11,7 @@ import {
   type Mark,
   type ShownEvent,
 } from './page/protocol.js';
+import { withoutKeys } from './page/secrets.js';
 
 /** The events, marks and deltas of a root call, and what a list shows of it. */
 export interface CallLog {
@@ -51,7 +52,7 @@ type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'> & {
 
 export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallLog => {
   const entries = createEntries();
-  const messages = new WeakSet<Message>();
+  const compact = createMessageList();
   let lastSeq = 0;
   let depth = Infinity;
   let isOver = false;
@@ -76,7 +77,7 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       if (event.seq <= lastSeq) return;
       lastSeq = event.seq;
       if (isDelta(event)) entries.addDelta(event);
-      else entries.push(shown(withoutEarlier(event, messages)));
+      else entries.push(shown(withCause(compact(event))));
       // The outermost call that is seen: its root may be of another agent.
       depth = Math.min(depth, event.agent.length);
       const isTop = event.agent.length === depth;
@@ -126,14 +127,39 @@ const createEntries = () => {
   };
 };
 
-/** Each request has the whole conversation: only its new messages are kept. */
-const withoutEarlier = (event: AgentEvent, known: WeakSet<Message>): AgentEvent => {
-  if (!('messages' in event) || !('options' in event)) return event;
-  const added = event.messages.filter((message) => !known.has(message));
-  added.forEach((message) => known.add(message));
-  const earlier = event.messages.length - added.length;
-  return earlier === 0 ? event : { ...event, messages: added, ...{ earlier } };
+/** Each request has the whole conversation: an event has its new messages, and the ranges of all in the list of the log. */
+const createMessageList = () => {
+  const places = new WeakMap<Message, number>();
+  let count = 0;
+  return (event: AgentEvent): AgentEvent => {
+    if (!('messages' in event) || !('options' in event)) return event;
+    const added = event.messages.filter((message) => !places.has(message));
+    for (const message of added) {
+      if (places.has(message)) continue;
+      places.set(message, count);
+      count += 1;
+    }
+    const ranges = rangesOf(event.messages.map((message) => places.get(message) ?? 0));
+    return { ...event, messages: [...new Set(added)], ...{ ranges } };
+  };
 };
+
+/** Places in a list as `[from, count]`. */
+const rangesOf = (places: readonly number[]): readonly (readonly [number, number])[] => {
+  const ranges: [number, number][] = [];
+  for (const place of places) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[0] + last[1] === place) last[1] += 1;
+    else ranges.push([place, 1]);
+  }
+  return ranges;
+};
+
+/** The error of a tool, which copies of its event do not have. */
+const withCause = (event: AgentEvent): AgentEvent =>
+  event.type === 'postActing' && event.error !== undefined
+    ? { ...event, ...{ error: event.error } }
+    : event;
 
 const isRun = (item: LogItem | OpenRun): item is OpenRun => 'chunks' in item;
 
@@ -299,9 +325,29 @@ const acyclic = (plain: (key: string, value: unknown) => unknown) => {
   };
 };
 
-const errorFields = (error: Error): object => {
-  const { name, message } = error;
+/** Causes of causes that are shown. */
+const mostCauses = 8;
+
+/** The longest cause that is no error. */
+const longestCause = 2_000;
+
+/** An error for a person: its stack and causes, without keys and without further fields, which may hold secrets. */
+const errorFields = (error: Error, depth = 0): object => {
+  const { name, message, stack, cause } = error;
   const more = ['code', 'retryable', 'userMessage', 'status', 'requestId', 'partial'];
-  const own = more.map((field) => [field, Reflect.get(error, field)] as const);
-  return { name, message, ...Object.fromEntries(own) };
+  const own = more.map((field) => [field, masked(Reflect.get(error, field))] as const);
+  const below = cause === undefined || depth >= mostCauses ? {} : { cause: causeOf(cause, depth) };
+  return {
+    ...{ name, message: masked(message), ...Object.fromEntries(own) },
+    ...(typeof stack === 'string' && { stack: masked(stack) }),
+    ...below,
+  };
 };
+
+const causeOf = (cause: unknown, depth: number): unknown =>
+  cause instanceof Error
+    ? errorFields(cause, depth + 1)
+    : masked(messageOf(cause).slice(0, longestCause));
+
+const masked = <T>(value: T): T | string =>
+  typeof value === 'string' ? withoutKeys(value) : value;

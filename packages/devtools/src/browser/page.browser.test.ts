@@ -342,9 +342,9 @@ describe('breakpoints', () => {
     ]);
     // Other keys of a checkbox are those of the page.
     await page.getByRole('checkbox', { name: 'postActing' }).focus();
-    await page.keyboard.press('2');
-    await page.getByRole('tab', { name: 'Inspector', selected: true }).waitFor();
     await page.keyboard.press('3');
+    await page.getByRole('tab', { name: 'Inspector', selected: true }).waitFor();
+    await page.keyboard.press('4');
     await shoot(page, 'breakpoints');
     expect(await violations(page)).toEqual([]);
   });

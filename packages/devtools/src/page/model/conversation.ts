@@ -28,7 +28,13 @@ export type Part = {
 } & (
   | { readonly type: 'input'; readonly text: string }
   | { readonly type: 'steered'; readonly text: string }
-  | { readonly type: 'notice'; readonly tone: 'plain' | 'bad' | 'good'; readonly text: string }
+  | {
+      readonly type: 'notice';
+      readonly tone: 'plain' | 'bad' | 'good';
+      readonly text: string;
+      /** The error that it is about. */
+      readonly error: unknown;
+    }
   | MessagePart
   | ToolPart
 );
@@ -61,6 +67,8 @@ export interface ToolPart {
         readonly text: string;
         readonly isError: boolean;
         readonly ms: number;
+        /** The error that the tool threw, unless the log is one of a store. */
+        readonly error: unknown;
       }
     | undefined;
   vetoed: number | undefined;
@@ -123,7 +131,8 @@ const createPartList = () => {
     return part;
   };
   const note = (event: ShownEvent, position: number, tone: Tone, text: string): void => {
-    parts.push(add(event, position, `${position}`, { type: 'notice' as const, tone, text }));
+    const { error } = anyFields(event);
+    parts.push(add(event, position, `${position}`, { type: 'notice' as const, tone, text, error }));
   };
   return { parts, positions, add, messageOf, toolOf, note };
 };
@@ -177,7 +186,8 @@ const onTool = (list: PartList, event: ToolEvent, position: number): void => {
     tool.input = { position: tool.input?.position ?? position, value: input };
   } else {
     const { isError } = event.result;
-    tool.result = { position, text: textIn(event.result), isError, ms: event.ms };
+    const { error } = anyFields(event);
+    tool.result = { position, text: textIn(event.result), isError, ms: event.ms, error };
   }
 };
 

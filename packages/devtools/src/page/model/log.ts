@@ -9,6 +9,7 @@ import {
   type ShownEvent,
 } from '../protocol.js';
 import { countUpTo, type GrowingText, growingText } from './text.js';
+import { createWholeRequests } from './whole-requests.js';
 
 /** The chunks of one kind of one message, in columns of the same length. */
 export interface ChunkStream {
@@ -81,6 +82,7 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
   const times = createTimes();
   const segments = createSegments();
   const streamOf = createStreams();
+  const whole = createWholeRequests();
   const appendRun = (run: ChunkRun): void => {
     if (run.ats.length === 0) return;
     const stream = streamOf(run);
@@ -132,7 +134,7 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
     },
     gaps: times.gaps,
     append: (added) => {
-      for (const item of added) appendItem(item);
+      for (const item of added) appendItem(whole(item));
     },
     ...{ entry, timeAt, countAt, items },
   };

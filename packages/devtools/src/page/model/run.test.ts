@@ -38,13 +38,16 @@ const pictureOf = ({ lanes, conversation, log }: Run) =>
       })),
       texts: Array.from({ length: log.size + 1 }, (_, position) => position)
         .filter((position) => position % 7 === 0)
-        .map((position) => transcript({ lanes, conversation, log }, position)),
+        .map((position) => transcript({ conversation }, position)),
     },
     (_, value: unknown) => (value instanceof Map ? [...value] : value),
   );
 
 /** The conversation at a position, in lines. */
-const transcript = ({ conversation }: Run, position: number): readonly string[] =>
+const transcript = (
+  { conversation }: Pick<Run, 'conversation'>,
+  position: number,
+): readonly string[] =>
   conversation.parts.slice(0, conversation.countAt(position)).map((part) => {
     if (part.type === 'message') {
       const { text, thinking, discarded } = messageAt(part, position);

@@ -3,17 +3,21 @@ import { type Axis, axisOf } from './axis.js';
 import { type Conversation, createConversation } from './conversation.js';
 import { createLanes, type Lanes } from './lanes.js';
 import { createLog, type Log } from './log.js';
+import { createRequests, type Requests } from './requests.js';
 
 export interface Run {
   readonly log: Log;
   readonly lanes: Lanes;
   readonly conversation: Conversation;
+  /** The requests to models, with their answers. */
+  readonly requests: Requests;
 }
 
 export const createRun = (): Run => {
   const lanes = createLanes();
   const conversation = createConversation();
-  return { log: createLog([lanes, conversation]), lanes, conversation };
+  const requests = createRequests();
+  return { log: createLog([lanes, conversation, requests]), lanes, conversation, requests };
 };
 
 /** The positions at which the turns of the root call begin. */

@@ -14,7 +14,14 @@ import { HoldPanel } from './holds.js';
 import { IconButton } from './icons.js';
 import type { DiagramRun } from './rows.js';
 import { Side, tabs } from './side.js';
-import { type Devtools, DevtoolsContext, isTyping, useKeys, usePlayback } from './state.js';
+import {
+  type Devtools,
+  DevtoolsContext,
+  isTyping,
+  selectCall,
+  useKeys,
+  usePlayback,
+} from './state.js';
 import { Toolbar } from './toolbar.js';
 import { type Viewport, zoomed } from './viewport.js';
 
@@ -254,15 +261,7 @@ const actionOf = (
   const select = (step: number) => () => {
     const index = session.calls.findIndex(({ id }) => id === (ui.selected ?? session.calls[0]?.id));
     const next = session.calls[index + step];
-    if (next !== undefined)
-      set({
-        selected: next.id,
-        position: undefined,
-        isPlaying: false,
-        scale: undefined,
-        left: undefined,
-        chosen: undefined,
-      });
+    if (next !== undefined) set(selectCall(next.id));
   };
   switch (key) {
     case 'ArrowLeft':

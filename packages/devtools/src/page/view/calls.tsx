@@ -5,7 +5,7 @@ import { hasWords } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { exportCall, importCall } from './files.js';
 import { IconButton } from './icons.js';
-import { countText, useDevtools, useSize } from './state.js';
+import { countText, selectCall, useDevtools, useSize } from './state.js';
 
 const filters = ['all', 'running', 'held', 'suspended', 'done', 'failed', 'stopped'] as const;
 
@@ -36,14 +36,7 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
       (query === '' || hasWords(call, query) || found.has(call.id)),
   );
   const select = (id: string) => {
-    set({
-      selected: id,
-      position: undefined,
-      isPlaying: false,
-      scale: undefined,
-      left: undefined,
-      chosen: undefined,
-    });
+    set(selectCall(id));
   };
   return (
     <section class="calls" aria-label="Calls">

@@ -9,6 +9,8 @@ import {
   toolAt,
   type ToolPart,
 } from '../model/conversation.js';
+import type { Run } from '../model/run.js';
+import { ErrorDetails } from './error-details.js';
 import type { DiagramRun } from './rows.js';
 import { useDevtools } from './state.js';
 
@@ -44,7 +46,10 @@ export const Chat = ({ of, position }: ChatProps) => {
       )}
       {count === 0 && <p class="empty">Nothing has happened yet.</p>}
       {parts.map((part) => (
-        <PartView key={part.key} {...{ part, runId, position, keptUntil }} />
+        <PartView
+          key={part.key}
+          {...{ part, runId, position, keptUntil, requests: run.requests }}
+        />
       ))}
       {end < count && (
         <button type="button" class="more" onClick={() => turn(-1)}>
@@ -60,6 +65,7 @@ interface PartProps<P = Part> {
   readonly runId: string;
   readonly position: number;
   readonly keptUntil: number;
+  readonly requests: Run['requests'];
 }
 
 const PartView = (props: PartProps) => {
@@ -81,9 +87,10 @@ const PartView = (props: PartProps) => {
       );
     case 'notice':
       return (
-        <p class={`notice ${part.tone}`} style={indent}>
+        <div class={`notice ${part.tone}`} style={indent}>
           <Link part={part} runId={props.runId} label={part.text} />
-        </p>
+          <ErrorDetails error={part.error} />
+        </div>
       );
     case 'message':
       return <Message {...props} part={part} indent={indent} />;
@@ -107,7 +114,9 @@ const Message = (props: PartProps<Extract<Part, { type: 'message' }>> & Indent) 
       style={indent}
       aria-busy={!isComplete}
     >
-      <Head {...props} name={name} />
+      <Head {...props} name={name}>
+        <PromptButton part={part} requests={props.requests} />
+      </Head>
       {thinking.length > 0 && (
         <div class="thinking">
           <LongText text={thinking} />
@@ -126,6 +135,24 @@ const Message = (props: PartProps<Extract<Part, { type: 'message' }>> & Indent) 
   );
 };
 
+/** Opens the request that a message answers. */
+const PromptButton = ({ part, requests }: Pick<PartProps, 'part' | 'requests'>) => {
+  const { set } = useDevtools();
+  const { callId, position } = part;
+  const request = requests.at(callId, position);
+  if (request === undefined) return null;
+  return (
+    <button
+      type="button"
+      class="prompt"
+      title="Show what the model got"
+      onClick={() => set({ tab: 'requests', request: request.position })}
+    >
+      Prompt
+    </button>
+  );
+};
+
 const Tool = (props: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
   const { part, runId, position, indent } = props;
   const { input, result, status, progress } = toolAt(part, position);
@@ -140,6 +167,7 @@ const Tool = (props: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
         <LongText text={input} />
       </div>
       {result !== undefined && <Result {...result} runId={runId} />}
+      {result !== undefined && <ErrorDetails error={result.error} />}
     </article>
   );
 };

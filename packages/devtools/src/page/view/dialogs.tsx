@@ -37,7 +37,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['G', 'Compress idle time'],
   ['↑ ↓ (J K)', 'Previous or next call'],
   ['/', 'Search'],
-  ['1 – 4', 'Conversation, inspector, breakpoints, layers'],
+  ['1 – 5', 'Conversation, prompt, inspector, breakpoints, layers'],
   ['F8', 'Continue a held call'],
   ['F10', 'Step: continue, and hold the next event'],
   ['?', 'This help'],

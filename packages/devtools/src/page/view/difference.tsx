@@ -91,7 +91,8 @@ const Pair = ({ pair, isFirst }: { readonly pair: StepPair; readonly isFirst: bo
   );
 };
 
-const Words = ({ left, right }: { readonly left: string; readonly right: string }) => {
+/** Two texts side by side, word by word. */
+export const Words = ({ left, right }: { readonly left: string; readonly right: string }) => {
   const pieces = useMemo(
     () => diffWords(left.slice(0, maxLength), right.slice(0, maxLength)),
     [left, right],

@@ -5,7 +5,7 @@ import type { Run } from '../model/run.js';
 import { toolAt, messageAt } from '../model/conversation.js';
 import { stepPosition } from '../model/compare.js';
 import { Dialog } from './dialogs.js';
-import { useDevtools } from './state.js';
+import { selectCall, useDevtools } from './state.js';
 
 interface Editable {
   readonly step: string;
@@ -71,14 +71,8 @@ export const ForkForm = ({
     const request = { at, ...(changed.length > 0 && { edits: Object.fromEntries(changed) }) };
     send(client.fork$(callId, request).pipe(finalize(() => setSending(false))), (id) => {
       set({
-        fork: undefined,
-        selected: id,
-        compared: callId,
-        position: undefined,
-        scale: undefined,
-        left: undefined,
-        tab: 'difference',
-        chosen: undefined,
+        ...selectCall(id),
+        ...{ fork: undefined, compared: callId, tab: 'difference' },
       });
     });
   };

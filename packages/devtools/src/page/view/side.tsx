@@ -8,11 +8,13 @@ import { Chat } from './chat.js';
 import { Difference } from './difference.js';
 import { Breakpoints } from './holds.js';
 import { Inspector } from './inspector.js';
+import { Requests } from './requests.js';
 import type { DiagramRun } from './rows.js';
 import { costText, countText, type Tab, useDevtools } from './state.js';
 
 export const tabs: readonly { readonly tab: Tab; readonly label: string }[] = [
   { tab: 'conversation', label: 'Conversation' },
+  { tab: 'requests', label: 'Prompt' },
   { tab: 'inspector', label: 'Inspector' },
   { tab: 'breakpoints', label: 'Breakpoints' },
   { tab: 'layers', label: 'Layers' },
@@ -72,6 +74,7 @@ export const Side = ({ runs, call, pairs }: SideProps) => {
             <Chat of={main} position={main.position ?? main.run.log.size} />
           </div>
         )}
+        {ui.tab === 'requests' && <Requests of={main} />}
         {ui.tab === 'inspector' && (
           <Inspector
             run={inspected?.run}

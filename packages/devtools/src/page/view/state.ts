@@ -6,7 +6,8 @@ import type { Client } from '../client.js';
 import { runAxis, type Run } from '../model/run.js';
 import type { Session } from '../model/session.js';
 
-export type Tab = 'conversation' | 'inspector' | 'breakpoints' | 'layers' | 'difference';
+export type Tab =
+  'conversation' | 'requests' | 'inspector' | 'breakpoints' | 'layers' | 'difference';
 
 /** An entry of a log, or the first and the last of a cluster. */
 export interface Chosen {
@@ -34,6 +35,8 @@ export interface Ui {
   readonly isCompressed: boolean;
   readonly chosen: Chosen | undefined;
   readonly tab: Tab;
+  /** The entry of the request that is shown. Default: the last one. */
+  readonly request: number | undefined;
   /** The ids of the calls whose lanes are hidden. */
   readonly collapsed: ReadonlySet<string>;
   readonly price: Price;
@@ -63,7 +66,13 @@ export const firstUi = (): Ui => ({
   ...{ selected: undefined, compared: undefined, position: undefined, isPlaying: false, speed: 1 },
   ...{ scale: undefined, left: undefined, isCompressed: true, chosen: undefined },
   ...{ tab: 'conversation', collapsed: new Set(), price: readPrice() },
-  ...{ fork: undefined, dialog: undefined },
+  ...{ fork: undefined, dialog: undefined, request: undefined },
+});
+
+/** Shows another call, as it is now. */
+export const selectCall = (id: string): Partial<Ui> => ({
+  ...{ selected: id, position: undefined, isPlaying: false, request: undefined },
+  ...{ scale: undefined, left: undefined, chosen: undefined },
 });
 
 /** The surroundings of each part of the page. */

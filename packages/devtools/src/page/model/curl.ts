@@ -1,0 +1,68 @@
+// A request as a command for a shell, in the format of OpenAI's chat completions, which most providers read.
+import { withoutKeys } from '../secrets.js';
+import { type Fields, fieldsOf, messagesIn, stringOf, textIn, toolCallsIn } from './read-event.js';
+import { type ModelRequest, modelOf } from './requests.js';
+import { requestOf } from './whole-requests.js';
+
+/**
+ * Returns a `curl` command that sends a request to `$BASE_URL/chat/completions` with `$API_KEY`. Events do not have the
+ * body that the provider got: this is the same prompt in a common format. Media are named only.
+ */
+export const curlOf = (request: ModelRequest): string => {
+  const body = withoutKeys(JSON.stringify(bodyOf(request), null, 2));
+  return [
+    'curl "$BASE_URL/chat/completions"',
+    '-H "Authorization: Bearer $API_KEY"',
+    "-H 'Content-Type: application/json'",
+    `-d ${quoted(body)}`,
+  ].join(' \\\n  ');
+};
+
+/** A string that a POSIX shell does not read. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+const bodyOf = (request: ModelRequest): object => {
+  const { messages, options } = requestOf(request.event);
+  const { system, tools, toolChoice, temperature, maxTokens, stopSequences, outputSchema } =
+    options;
+  const declared = messagesIn(tools).map(declarationOf);
+  return {
+    model: modelOf(request) ?? '$MODEL',
+    messages: [
+      ...(stringOf(system) === '' ? [] : [{ role: 'system', content: system }]),
+      ...messagesIn(messages).flatMap(messageOf),
+    ],
+    ...(declared.length > 0 && { tools: declared }),
+    // What is undefined, JSON leaves out.
+    ...{ tool_choice: choiceOf(toolChoice), temperature, max_tokens: maxTokens },
+    stop: stopSequences,
+    ...(outputSchema !== undefined && {
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'output', schema: outputSchema },
+      },
+    }),
+  };
+};
+
+const choiceOf = (choice: unknown): unknown => {
+  const { name } = fieldsOf(choice);
+  return name === undefined ? choice : { type: 'function', function: { name } };
+};
+
+const declarationOf = ({ name, description, inputSchema }: Fields): object => ({
+  type: 'function',
+  function: { name, description, parameters: inputSchema },
+});
+
+const messageOf = (message: Fields): readonly object[] => {
+  const { role, content } = message;
+  if (role === 'tool')
+    return messagesIn(content).map((result) => ({
+      ...{ role: 'tool', tool_call_id: result['toolCallId'], content: textIn(result) },
+    }));
+  const calls = toolCallsIn(message).map(({ id, name, input }) => ({
+    ...{ id, type: 'function', function: { name, arguments: JSON.stringify(input) ?? '{}' } },
+  }));
+  return [{ role, content: textIn(message), ...(calls.length > 0 && { tool_calls: calls }) }];
+};

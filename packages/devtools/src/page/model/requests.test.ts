@@ -1,0 +1,160 @@
+import { describe, expect, it } from '@jest/globals';
+import { type AgentEvent, createAgent, type Message, tool } from 'millrace';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
+import fc from 'fast-check';
+import { withoutKeys } from '../secrets.js';
+import { curlOf } from './curl.js';
+import { errorIn, fieldsOf } from './read-event.js';
+import { rawAnswer, rawRequest, viewOf } from './requests.js';
+import { eventsOf, feedOf, forecaster, key } from './requests.test-support.js';
+import { createRun, type Run } from './run.js';
+import { requestOf } from './whole-requests.js';
+
+const runOf = (events: readonly AgentEvent[]): Run => {
+  const run = createRun();
+  run.log.append(feedOf(events));
+  return run;
+};
+
+const asked = () => eventsOf(forecaster().stream$('Boat or train?', { callId: 'c' }));
+
+const requestAt = ({ requests }: Run, index: number) => {
+  const request = requests.list[index];
+  if (request === undefined) throw new Error('There is no such request.');
+  return request;
+};
+
+describe('the requests of a run', () => {
+  it('have the system prompt, the messages and the tools, and what is new in each', () => {
+    const run = runOf(asked());
+    expect(run.requests.list.map(({ turn }) => turn)).toEqual([1, 2]);
+    const first = viewOf(requestAt(run, 0));
+    expect(first.system).toMatch(/^You plan journeys\./u);
+    expect(first.messages.map(({ role, text: it }) => [role, it])).toEqual([
+      ['user', 'Boat or train?'],
+    ]);
+    expect(first.tools.map(({ name }) => name)).toEqual(['weather', 'tickets']);
+    expect([first.same, first.removed, first.systemBefore]).toEqual([0, [], undefined]);
+    const second = viewOf(requestAt(run, 1));
+    expect(second.system).toBe('Answer in one sentence.');
+    expect(second.systemBefore).toBe(first.system);
+    expect(second.messages.map(({ role, isNew }) => [role, isNew])).toEqual([
+      ['user', false],
+      ['assistant', true],
+      ['tool', true],
+    ]);
+    expect(second.same).toBe(1);
+    expect(second.messages[1]?.text).toBe('weather({"city":"Flåm"})\ntickets({})');
+    expect(second.messages[2]?.text).toContain('w → Dry.');
+    expect(second.tools.some(({ isNew }) => isNew)).toBe(false);
+  });
+
+  it('are found by the message that answers them', () => {
+    const run = runOf(asked());
+    const answer = run.conversation.parts.findLast((part) => part.type === 'message');
+    expect(run.requests.at('c', answer?.position ?? 0)?.turn).toBe(2);
+    expect(run.requests.at('other', 5)).toBe(undefined);
+  });
+
+  it('are copied as JSON and as curl, without keys', () => {
+    const run = runOf(asked());
+    const [first, second] = [requestAt(run, 0), requestAt(run, 1)];
+    expect(JSON.parse(rawRequest(second))).toMatchObject({
+      system: 'Answer in one sentence.',
+      messages: [{ role: 'user' }, { role: 'assistant' }, { role: 'tool' }],
+      tools: [{ name: 'weather' }, { name: 'tickets' }],
+    });
+    expect(JSON.parse(rawAnswer(second) ?? '')).toMatchObject({ finish: 'stop' });
+    const curl = curlOf(first);
+    expect(curl).toContain('-H "Authorization: Bearer $API_KEY"');
+    // A quote in the prompt does not end the string of the shell.
+    expect(curl).toContain(String.raw`It'\''s the key $API_KEY.`);
+    for (const copied of [curl, curlOf(second), rawRequest(first), rawRequest(second)])
+      expect(copied).not.toContain(key);
+    const [, body = ''] = /-d '([\s\S]*)'$/u.exec(curlOf(second)) ?? [];
+    expect(JSON.parse(body.replaceAll(String.raw`'\''`, "'"))).toMatchObject({
+      messages: [
+        { role: 'system' },
+        { role: 'user', content: 'Boat or train?' },
+        { role: 'assistant', tool_calls: [{ id: 'w' }, { id: 't' }] },
+        { role: 'tool', tool_call_id: 'w', content: 'Dry.' },
+        { role: 'tool', tool_call_id: 't' },
+      ],
+    });
+  });
+
+  it('are whole for any windows of a conversation, though each message is sent once', () => {
+    const messages = Array.from({ length: 12 }, (_, at): Message => ({
+      ...{ id: `m${at}`, role: 'user', content: [{ type: 'text', text: `Message ${at}` }] },
+    }));
+    const windows = fc.array(fc.array(fc.nat(11), { maxLength: 14 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(windows, (given) => {
+        const events = given.map((places, index) => ({
+          ...{ type: 'preReasoning', rootId: 'c', callId: 'c', agent: ['Guide'], iteration: index },
+          ...{ seq: index + 1, at: index, options: {} },
+          messages: places.map((place) => messages[place]),
+        })) as unknown as readonly AgentEvent[];
+        const run = runOf(events);
+        const ids = run.requests.list.map(({ event }) =>
+          requestOf(event).messages.map((message) => fieldsOf(message)['id']),
+        );
+        expect(ids).toEqual(given.map((places) => places.map((place) => `m${place}`)));
+        const sent = run.log.items().map((item) => fieldsOf(JSON.parse(JSON.stringify(item))));
+        const bodies = sent.flatMap(({ messages: own }) => own as readonly unknown[]);
+        expect(bodies).toHaveLength(new Set(given.flat()).size);
+      }),
+    );
+  });
+
+  it('make a log that grows with the call, not with its square', () => {
+    const sizeOf = (turns: number): number => {
+      const model = scriptedModel(
+        ...Array.from({ length: turns }, (_, at) => [toolCall('again', {}, `t${at}`), finish()]),
+        [text('Done.'), finish()],
+      );
+      const again = tool({ name: 'again', description: 'Again.', run: () => 'x'.repeat(400) });
+      const agent = createAgent({ model, tools: [again], limits: { maxIterations: turns + 2 } });
+      return JSON.stringify(feedOf(eventsOf(agent.stream$('?', { callId: 'c' })))).length;
+    };
+    const [small, large] = [sizeOf(20), sizeOf(80)];
+    expect(large / small).toBeLessThan(4.4);
+  });
+
+  it('of an unknown file are read as they are', () => {
+    const run = createRun();
+    run.log.append([
+      { ...feedOf(asked())[0], type: 'preReasoning', messages: [{}], ranges: [['x', -1]] } as never,
+      { ...feedOf(asked())[0], type: 'preReasoning', messages: 7, options: null } as never,
+    ]);
+    expect(run.requests.list.map((one) => viewOf(one).messages.length)).toEqual([1, 0]);
+  });
+});
+
+describe('an error', () => {
+  it('of a tool has its stack and causes, without keys', () => {
+    const run = runOf(asked());
+    const failed = run.conversation.parts.find(
+      (part) => part.type === 'tool' && part.name === 'tickets',
+    );
+    const error = fieldsOf(failed?.type === 'tool' ? failed.result?.error : undefined);
+    expect(errorIn(error).message).toMatch(/The counter is closed/u);
+    expect(String(error['stack'])).toMatch(/requests\.test-support/u);
+    expect(fieldsOf(error['cause'])['message']).toBe('The socket has ended.');
+    // A cause that is no error is named, without its fields.
+    expect(JSON.stringify(error)).not.toContain(key);
+  });
+});
+
+describe('keys', () => {
+  it.each([
+    ['Bearer abcdefghijklmnop', 'Bearer $API_KEY'],
+    ['{"api_key":"abcdefgh"}', '{"api_key":"$API_KEY"}'],
+    ['https://a.example/v1?key=abcdefgh&x=1', 'https://a.example/v1?key=$API_KEY&x=1'],
+    ['postgres://me:secret@db/x', 'postgres://$API_KEY@db/x'],
+    ['a task-oriented word', 'a task-oriented word'],
+    ['-H "Authorization: Bearer $API_KEY"', '-H "Authorization: Bearer $API_KEY"'],
+  ])('in %j are replaced', (given, expected) => {
+    expect(withoutKeys(given)).toBe(expected);
+  });
+});

@@ -1,0 +1,208 @@
+// What the model got, and what it answered: the requests of a run, and how each differs from the one before.
+import type { ShownEvent } from '../protocol.js';
+import { withoutKeys } from '../secrets.js';
+import type { Fold } from './log.js';
+import {
+  anyFields,
+  type Fields,
+  fieldsOf,
+  messagesIn,
+  stringOf,
+  textIn,
+  toolCallsIn,
+} from './read-event.js';
+import { isRequest, requestOf } from './whole-requests.js';
+
+/** A request to a model. */
+export interface ModelRequest {
+  /** The entry of the request. */
+  readonly position: number;
+  readonly callId: string;
+  readonly agent: string;
+  readonly depth: number;
+  readonly turn: number;
+  /** The phase of a request beside the loop, such as `summary`; `undefined` for one of the loop. */
+  readonly phase: string | undefined;
+  readonly event: ShownEvent;
+  /** The request before it of the same call and phase. */
+  readonly before: ModelRequest | undefined;
+  /** The model that it was sent to, if it is known. */
+  model: string | undefined;
+  answer: { readonly position: number; readonly event: ShownEvent } | undefined;
+}
+
+export interface Requests extends Fold {
+  readonly list: readonly ModelRequest[];
+  /** The last request of a call up to a position. */
+  at(callId: string, position: number): ModelRequest | undefined;
+}
+
+const answers: Readonly<Record<string, string>> = {
+  postReasoning: '',
+  postSummary: 'summary',
+  postPlanning: 'planning',
+};
+
+export const createRequests = (): Requests => {
+  const list: ModelRequest[] = [];
+  const last = new Map<string, ModelRequest>();
+  const newest = new Map<string, ModelRequest>();
+  const begin = (event: ShownEvent, position: number): void => {
+    const { callId, agent, iteration: turn } = event;
+    const phase = phaseOf(event);
+    const key = `${callId} ${kindOf(phase)}`;
+    const request: ModelRequest = {
+      ...{ position, callId, agent: agent.at(-1) ?? '', depth: Math.max(0, agent.length - 1) },
+      ...{ turn, phase, event, before: last.get(key), model: undefined, answer: undefined },
+    };
+    list.push(request);
+    last.set(key, request);
+    newest.set(callId, request);
+  };
+  return {
+    list,
+    at: (callId, position) =>
+      list.findLast((one) => one.callId === callId && one.position <= position),
+    event: (event, _at, position) => {
+      if (isRequest(event)) {
+        begin(event, position);
+        return;
+      }
+      const kind = Object.hasOwn(answers, event.type) ? answers[event.type] : undefined;
+      const request = kind === undefined ? undefined : last.get(`${event.callId} ${kind}`);
+      if (request !== undefined) request.answer = { position, event };
+    },
+    mark: (mark) => {
+      if (mark.mark !== 'request' || mark.phase !== 'started') return;
+      const request = newest.get(mark.callId);
+      if (request !== undefined) request.model = mark.model;
+    },
+  };
+};
+
+const phaseOf = (event: ShownEvent): string | undefined => {
+  if (event.type === 'preReasoning') return undefined;
+  return event.type === 'preSummary' ? 'summary' : stringOf(anyFields(event)['phase']);
+};
+
+const kindOf = (phase: string | undefined): string =>
+  phase === undefined ? '' : phase === 'summary' ? 'summary' : 'planning';
+
+// ---------------------------------------------------------------- what is shown of it
+
+/** A message of a request. */
+export interface RequestMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly text: string;
+  /** Whether the request before it did not have it, or had another one. */
+  readonly isNew: boolean;
+}
+
+/** A tool that a request declares. */
+export interface RequestTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: unknown;
+  readonly isNew: boolean;
+}
+
+/** What a person reads of a request: without keys. */
+export interface RequestView {
+  readonly system: string;
+  /** The system prompt of the request before it, if that was another one. */
+  readonly systemBefore: string | undefined;
+  readonly messages: readonly RequestMessage[];
+  /** How many of its messages, at its start, the request before it has too. */
+  readonly same: number;
+  /** Messages that the request before it had, and this one has not. */
+  readonly removed: readonly RequestMessage[];
+  readonly tools: readonly RequestTool[];
+  readonly removedTools: readonly string[];
+  /** The other options, as JSON, with `isNew` if they have changed. */
+  readonly options: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly isNew: boolean;
+  }[];
+}
+
+/** Compares a request to the one before it. */
+export const viewOf = ({ event, before }: ModelRequest): RequestView => {
+  const [own, other] = [requestOf(event), before && requestOf(before.event)];
+  const [now, then] = [messagesOf(own.messages), messagesOf(other?.messages ?? [])];
+  const known = new Set(then.map(keyOf));
+  const kept = new Set(now.map(keyOf));
+  const differs = now.findIndex((message, index) => keyOf(message) !== keyOf(then[index]));
+  const system = textOfSystem(own.options);
+  const earlier = other && textOfSystem(other.options);
+  const tools = toolsOf(own.options);
+  const toolsBefore = new Map(toolsOf(other?.options ?? {}).map((it) => [it.name, keyOf(it)]));
+  const { system: _, tools: __, fixedSystem: ___, ...rest } = own.options;
+  return {
+    system,
+    systemBefore: earlier === undefined || earlier === system ? undefined : earlier,
+    messages: now.map((message) => ({
+      ...message,
+      isNew: other !== undefined && !known.has(keyOf(message)),
+    })),
+    same: other === undefined ? 0 : differs === -1 ? now.length : differs,
+    removed: then.filter((message) => !kept.has(keyOf(message))),
+    tools: tools.map((it) => ({
+      ...it,
+      isNew: other !== undefined && toolsBefore.get(it.name) !== keyOf(it),
+    })),
+    removedTools: [...toolsBefore.keys()].filter((name) => tools.every((it) => it.name !== name)),
+    options: Object.entries(rest).map(([name, value]) => ({
+      ...{ name, value: withoutKeys(JSON.stringify(value) ?? '') },
+      isNew: other !== undefined && keyOf(value) !== keyOf(other.options[name]),
+    })),
+  };
+};
+
+const keyOf = (value: unknown): string => JSON.stringify(value) ?? '';
+
+const messagesOf = (messages: readonly unknown[]): readonly RequestMessage[] =>
+  messagesIn(messages).map((message) => ({
+    ...{ id: stringOf(message['id']), role: stringOf(message['role']), isNew: false },
+    text: withoutKeys(contentOf(message)),
+  }));
+
+/** The text of a message, its tool calls, or its tool results. */
+export const contentOf = (message: Fields): string =>
+  message['role'] === 'tool'
+    ? messagesIn(message['content'])
+        .map((result) => `${stringOf(result['toolCallId'])} → ${textIn(result)}`)
+        .join('\n')
+    : [
+        textIn(message),
+        ...toolCallsIn(message).map(({ name, input }) => `${name}(${JSON.stringify(input) ?? ''})`),
+      ]
+        .filter((text) => text !== '')
+        .join('\n');
+
+const textOfSystem = ({ system }: Fields): string => withoutKeys(stringOf(system));
+
+const toolsOf = ({ tools }: Fields): readonly RequestTool[] =>
+  messagesIn(tools).map(({ name, description, inputSchema }) => ({
+    ...{ name: stringOf(name), description: stringOf(description), inputSchema, isNew: false },
+  }));
+
+/** The request as the model gets it, as JSON without keys. */
+export const rawRequest = ({ event }: ModelRequest): string => {
+  const { messages, options } = requestOf(event);
+  return withoutKeys(JSON.stringify({ ...options, messages }, null, 2));
+};
+
+/** The answer as the loop got it, as JSON without keys; `undefined` until then. */
+export const rawAnswer = ({ answer }: ModelRequest): string | undefined => {
+  if (answer === undefined) return undefined;
+  const { message, finish, usage } = anyFields(answer.event);
+  return withoutKeys(JSON.stringify({ message, finish, usage }, null, 2));
+};
+
+/** The name of the model: that of the answer, or the one that was asked. */
+export const modelOf = ({ answer, model }: ModelRequest): string | undefined => {
+  const { message } = answer === undefined ? {} : anyFields(answer.event);
+  return stringOf(fieldsOf(fieldsOf(message)['vendor'])['model']) || model;
+};
