@@ -76,10 +76,14 @@ export const createAgentSource = ({
       kind: 'agents',
       holdable,
       title,
-      open: (id) => {
-        hub.restart(id);
-      },
-      search$: (text) => defer(() => of(callsWith(hub, text.toLowerCase()))),
+      open$: (id) =>
+        defer(() => {
+          if (!hub.logs.has(id)) throw refused(404, `There is no call '${id}'.`);
+          hub.restart(id);
+          return EMPTY;
+        }),
+      search$: (text) => defer(() => of({ ids: callsWith(hub, text.toLowerCase()) })),
+      older$: of(false),
       fork$: forks.fork$,
       interrupt: (id, message) => {
         if (live.get(id)?.interrupt(message) !== true)
@@ -112,6 +116,12 @@ export const createAgentSource = ({
 const callsWith = ({ logs }: Hub, text: string): readonly string[] =>
   [...logs.values()].filter((log) => log.contains(text)).map(({ id }) => id);
 
+/** The user, as the layers of long-term memory read it. */
+const userOf = (metadata: Readonly<Record<string, string>>): { readonly userId?: string } => {
+  const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
+  return userId === undefined ? {} : { userId };
+};
+
 interface Inspection {
   readonly hub: Hub;
   readonly forks: ReturnType<typeof createForks>;
@@ -128,12 +138,14 @@ const createInspect = ({ hub, forks, kept, live, isOn$, added$ }: Inspection) =>
     const layers = inspecting({
       hub,
       clockOf: ({ scheduler }) => clocks.get(scheduler),
-      begin: ({ info: { rootId } }, call) => {
+      begin: ({ info: { rootId, metadata } }, call) => {
         live.set(rootId, call);
         const why = forks.begin(rootId, wrapped, call);
-        hub
-          .log(rootId)
-          .set({ isInspected: true, ...(why === undefined ? {} : { unforkable: why }) });
+        hub.log(rootId).set({
+          isInspected: true,
+          ...(why === undefined ? {} : { unforkable: why }),
+          ...userOf(metadata),
+        });
         return () => {
           live.delete(rootId);
           hub.holds.release(rootId);

@@ -11,7 +11,19 @@ import {
   tool,
 } from 'millrace';
 import { type MarbleHelpers, marbles, scriptedModel, text, toolCall } from 'millrace/testing';
-import { delay, EMPTY, filter, map, merge, of, Subscription, switchMap, tap, timer } from 'rxjs';
+import {
+  delay,
+  EMPTY,
+  filter,
+  map,
+  merge,
+  mergeMap,
+  of,
+  Subscription,
+  switchMap,
+  tap,
+  timer,
+} from 'rxjs';
 import { type AgentSourceOptions, createAgentSource } from './agent-source.js';
 import { type FeedLine, isChunkRun, isMark, type LogItem } from './page/protocol.js';
 
@@ -422,12 +434,7 @@ describe('a feed', () => {
         filter(() => false),
       );
       helpers.expectObservable(reading$, '^ 299ms !');
-      helpers.expectObservable(
-        timer(200).pipe(
-          tap(() => source.open('c')),
-          filter(() => false),
-        ),
-      );
+      helpers.expectObservable(timer(200).pipe(mergeMap(() => source.open$('c'))));
       helpers.flush();
       other.unsubscribe();
       const once = [0, 2_000, 4_000, 6_000, 8_000];

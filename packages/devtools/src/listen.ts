@@ -10,6 +10,7 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
+  endWith,
   firstValueFrom,
   map,
   mergeMap,
@@ -138,13 +139,13 @@ const api$ = (source: Source, request: Request, url: URL): Observable<Response> 
     case 'GET feed':
       return of(feedOf(source));
     case 'GET calls/':
-      if (!hub.logs.has(id)) throw refused(404, `There is no call '${id}'.`);
-      source.open(id);
-      return of(empty());
+      return source.open$(id).pipe(endWith(empty()));
     case 'GET search':
       return source
-        .search$(url.searchParams.get('q') ?? '')
-        .pipe(map((ids) => Response.json({ ids })));
+        .search$(url.searchParams.get('q') ?? '', timeIn(url.searchParams.get('until')))
+        .pipe(map((found) => Response.json(found)));
+    case 'POST older':
+      return source.older$.pipe(map((isMore) => Response.json({ isMore })));
     case 'PUT breakpoints':
       return body$(request).pipe(
         map((given) => {
@@ -188,9 +189,20 @@ const decoded = (part: string): string => {
 
 const empty = (): Response => new Response(null, { status: 204 });
 
-const feedOf = ({ hub, kind, title, holdable }: Source): Response => {
+const timeIn = (text: string | null): number | undefined => {
+  if (text === null) return undefined;
+  const time = Number(text);
+  if (text === '' || !Number.isFinite(time) || time < 0)
+    throw refused(400, "'until' must be a time in milliseconds since the epoch.");
+  return time;
+};
+
+const feedOf = ({ hub, kind, title, holdable, pageSize }: Source): Response => {
   const { breakpoints } = hub.holds;
-  const hello: FeedLine = { line: 'hello', title, source: kind, holdable, breakpoints };
+  const hello: FeedLine = {
+    ...{ line: 'hello', title, source: kind, holdable, breakpoints },
+    ...(pageSize !== undefined && { pageSize }),
+  };
   const encoder = new TextEncoder();
   const body = toReadableStream(
     (demand) =>

@@ -1,18 +1,17 @@
-import type { MillraceError } from 'millrace';
+import { type MillraceError, textBlock } from 'millrace';
 import {
   fork$,
-  otherAnswer,
   otherQuestion,
   otherResult,
   type StepEdit,
   type StepSummary,
   steps$,
 } from 'millrace/journal';
-import { messageOf } from 'millrace/values';
+import { isRecord, messageOf } from 'millrace/values';
 import { EMPTY, mergeMap, type Observable, toArray } from 'rxjs';
 import { refused } from './holds.js';
 import type { Hub } from './hub.js';
-import type { ForkRequest } from './page/protocol.js';
+import type { ForkRequest, Found } from './page/protocol.js';
 
 /** A source of calls: agents of this process, or a store. */
 export interface Source {
@@ -20,10 +19,14 @@ export interface Source {
   readonly kind: 'agents' | 'store';
   readonly title: string;
   readonly holdable: readonly string[];
-  /** Reads the log of a call into the hub, unless it is there. */
-  open(id: string): void;
-  /** Emits the ids of the calls that contain a string. Cold. */
-  search$(text: string): Observable<readonly string[]>;
+  /** How many calls the list has at first, if it has not all. */
+  readonly pageSize?: number;
+  /** Reads the log of a call into the hub, unless it is there. Completes. Errors if there is no such call. Cold. */
+  open$(id: string): Observable<never>;
+  /** Emits the calls that contain a string, of those that were last written until a time. Cold. */
+  search$(text: string, until?: number): Observable<Found>;
+  /** Lists older calls. Emits whether there may be more. Cold. */
+  readonly older$: Observable<boolean>;
   /** Starts a fork, and emits its id. Cold. */
   fork$(id: string, request: ForkRequest): Observable<string>;
   /** Interrupts a running call. Throws if it cannot. */
@@ -62,13 +65,30 @@ const editOf = (id: string, steps: readonly StepSummary[]): ((text: string) => S
     case 'call':
       return otherQuestion;
     case 'model':
-      return otherAnswer;
+      return otherText;
     case 'tool':
       return otherResult;
     default:
       throw notEditable(id);
   }
 };
+
+/** Replaces the text of a message. Its tool calls and other parts stay, so their results still belong to it. */
+export const otherText =
+  (text: string): StepEdit =>
+  ({ value }) => {
+    if (!isRecord(value) || !isRecord(value['message'])) return undefined;
+    const { content } = value['message'];
+    const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
+    const isText = (block: unknown): boolean => isRecord(block) && block['type'] === 'text';
+    const own = text === '' ? [] : [textBlock(text)];
+    const at = blocks.findIndex(
+      (block) => isText(block) || (isRecord(block) && block['type'] === 'tool_call'),
+    );
+    const before = at === -1 ? blocks : blocks.slice(0, at);
+    const after = at === -1 ? [] : blocks.slice(at).filter((block) => !isText(block));
+    return { ...value, message: { ...value['message'], content: [...before, ...own, ...after] } };
+  };
 
 const notEditable = (id: string): MillraceError =>
   refused(

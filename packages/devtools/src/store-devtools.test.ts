@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, type ModelChunk, tool } from 'millrace';
 import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
-import { firstValueFrom, ReplaySubject, type Subscription } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, Subscription, toArray } from 'rxjs';
 import { type StoreDevtoolsOptions, storeDevtools } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
 import type { CallEntry } from './page/protocol.js';
@@ -101,6 +101,81 @@ describe('devtools of a store', () => {
     await page.until(() => entryOf(page, 'a') !== undefined);
     expect(entryOf(page, 'a')?.unforkable).toMatch(/do not have the agent 'forecast'/);
     expect((await page.ask('POST', 'calls/a/fork', { at: '1' })).status).toBe(409);
+  });
+
+  describe('of many calls', () => {
+    /** A store that has one call so many times, and counts what is read. */
+    const large = async (count: number) => {
+      const driver = inProcessCalls();
+      const durable = journal(createCallStore(driver));
+      const model = scriptedModel([text('Sunny.')]);
+      await createAgent({ name: 'forecast', model, use: [durable] }).call('Hi', { callId: 'a' });
+      const [[known] = []] = await lastValueFrom(driver.list$({}).pipe(toArray()));
+      if (known === undefined) throw new Error('There is no call.');
+      const calls = Array.from({ length: count }, (_, at) => ({
+        ...{ ...known, callId: `c${at}`, updatedAt: 2 * count - at },
+        ...(known.last !== undefined && {
+          last: { ...known.last, name: known.last.name.replace(/^a\//u, `c${at}/`) },
+        }),
+      }));
+      const read = new Set<string>();
+      const store = createCallStore({
+        ...driver,
+        list$: ({ writtenUntil = Infinity } = {}) =>
+          of(calls.filter(({ updatedAt }) => updatedAt <= writtenUntil)),
+        read$: (id, range) => {
+          read.add(id);
+          const renamed = (name: string) => name.replace(/^a\//u, `${id}/`);
+          return driver
+            .read$('a', range)
+            .pipe(map((all) => all.map((it) => ({ ...it, name: renamed(it.name) }))));
+        },
+      });
+      const address$ = new ReplaySubject<string>(1);
+      running.push(storeDevtools(store, { port: 0 }).subscribe(address$));
+      const page = await openPage(await firstValueFrom(address$));
+      running.push(new Subscription(page.leave));
+      await page.until(() => entryOf(page, 'c0') !== undefined);
+      return { page, read };
+    };
+
+    const listed = ({ lines }: PageClient): number =>
+      new Set(lines.flatMap((it) => (it.line === 'calls' ? it.calls.map(({ id }) => id) : [])))
+        .size;
+
+    it('list 10,000 by page, and read no more', async () => {
+      const { page, read } = await large(10_000);
+      expect(page.lines[0]).toMatchObject({ pageSize: 200 });
+      expect([listed(page), read.size]).toEqual([200, 200]);
+      for (const pages of [2, 3]) {
+        expect(await (await page.ask('POST', 'older')).json()).toEqual({ isMore: true });
+        await page.until(() => listed(page) === pages * 200);
+        expect(read.size).toBeLessThanOrEqual(pages * 200 + 1);
+      }
+    });
+
+    it('search all of them, a part at a time', async () => {
+      const { page, read } = await large(2_500);
+      const parts: number[] = [];
+      let until: number | undefined;
+      do {
+        const from = until === undefined ? '' : `&until=${String(until)}`;
+        const answer = await page.ask('GET', `search?q=c2499${from}`);
+        const found = (await answer.json()) as { ids: string[]; until?: number };
+        parts.push(found.ids.length);
+        until = found.until;
+        expect(read.size).toBeLessThanOrEqual(parts.length * 500 + 1);
+      } while (until !== undefined);
+      expect(parts).toEqual([...Array<number>(4).fill(0), 1]);
+      await page.until(() => entryOf(page, 'c2499') !== undefined);
+      expect((await page.ask('GET', 'search?q=x&until=never')).status).toBe(400);
+    });
+
+    it('open one that is not in the list by its id', async () => {
+      const { page } = await large(1_000);
+      expect((await page.ask('GET', 'calls/c500')).status).toBe(204);
+      await page.until(() => hasEnded(page, 'c500'));
+    });
   });
 
   it('report a store that fails, and continue', async () => {

@@ -6,6 +6,7 @@ import {
   type CallSummary,
   journal,
   replay$,
+  steps$,
 } from 'millrace/journal';
 import { checkOptions, having, isRecord, isText, type Rule } from 'millrace/values';
 import {
@@ -16,17 +17,18 @@ import {
   EMPTY,
   filter,
   finalize,
-  from,
   ignoreElements,
   map,
   merge,
   mergeMap,
   NEVER,
   type Observable,
+  of,
   repeat,
   Subject,
   switchMap,
   take,
+  takeWhile,
   tap,
   timer,
   toArray,
@@ -34,7 +36,7 @@ import {
 import { textOfJson } from './call-log.js';
 import { refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
-import type { CallEntry } from './page/protocol.js';
+import type { CallEntry, Found } from './page/protocol.js';
 import { checkToken, pageRules, served$ } from './served.js';
 import { forked$, noticed, type Source } from './source.js';
 
@@ -53,8 +55,11 @@ export interface StoreDevtoolsOptions {
 /** How often the list is read again while a page is open, in milliseconds. */
 const readMs = 1_000;
 
-/** The newest calls of the list. */
-const mostCalls = 200;
+/** The calls that the list has at first, and that each request for older ones adds. */
+const pageSize = 200;
+
+/** The calls whose logs one search reads. */
+const searchSize = 500;
 
 /**
  * Serves a page with the calls of a store, those of other processes included, also while they run. Emits its address.
@@ -86,22 +91,32 @@ const createStoreSource = (
     map((pages) => pages > 0),
     distinctUntilChanged(),
   );
-  const reads$ = watching$({ store, hub, agents, opened, wanted$ });
+  const reading: Reading = { store, hub, agents, opened };
+  const list = createList(reading);
+  const reads$ = watching$(reading, list, wanted$);
   const source: Source = {
     hub,
     kind: 'store',
     title,
     holdable: [],
-    open: (id) => {
-      if (opened.has(id)) {
-        hub.restart(id);
-        return;
-      }
-      opened.add(id);
-      hub.log(id).set({ isOpen: true });
-      wanted$.next(id);
-    },
-    search$: (text) => search$(store, [...hub.logs.keys()], text.toLowerCase()),
+    pageSize,
+    open$: (id) =>
+      // A link may name a call that is not in the list.
+      (hub.logs.has(id) ? EMPTY : steps$(store, id).pipe(take(1), ignoreElements())).pipe(
+        tap({
+          complete: () => {
+            if (opened.has(id)) {
+              hub.restart(id);
+              return;
+            }
+            opened.add(id);
+            hub.log(id).set({ isOpen: true });
+            wanted$.next(id);
+          },
+        }),
+      ),
+    search$: (text, until) => search$(reading, text.toLowerCase(), until),
+    older$: list.older$,
     fork$: (id, request) =>
       defer(() => {
         const { agent: name } = hub.log(id).entry;
@@ -128,30 +143,61 @@ const createStoreSource = (
   return { source, reading$ };
 };
 
-interface Watching {
+interface Reading {
   readonly store: CallStore;
   readonly hub: Hub;
   readonly agents: readonly Agent[];
   /** The calls whose logs are read. */
   readonly opened: Set<string>;
-  readonly wanted$: Observable<string>;
 }
 
-/** Reads the list of calls again and again, and the logs that are wanted. Afterwards, the pages have none of them. */
-const watching$ = ({ store, hub, agents, opened, wanted$ }: Watching): Observable<never> => {
-  const list$ = defer(() => calls$(store)).pipe(
-    take(mostCalls),
-    toArray(),
+/** The list of calls, by page: the last written ones again and again, older ones once. */
+const createList = (reading: Reading) => {
+  const { store, hub } = reading;
+  /** The time until which calls were read. */
+  let oldest: number | undefined;
+  const shown = (calls: readonly CallSummary[]): void => {
     // Oldest first, as calls of agents come.
+    for (const call of calls.toReversed()) show(reading, call);
+    hub.changed();
+  };
+  const newest$: Observable<never> = defer(() => calls$(store)).pipe(
+    take(pageSize),
+    toArray(),
     tap((calls) => {
-      calls.reverse().forEach((call) => {
-        show(hub, call, opened.has(call.callId), agents);
-      });
-      hub.changed();
+      oldest ??= calls.at(-1)?.updatedAt;
+      shown(calls);
     }),
     catchError(noticed(hub, 'The store cannot be read')),
     ignoreElements(),
   );
+  const older$: Observable<boolean> = defer(() =>
+    calls$(store, oldest === undefined ? {} : { writtenUntil: oldest }),
+  ).pipe(
+    filter(({ callId }) => !hub.logs.has(callId)),
+    take(pageSize),
+    toArray(),
+    map((calls) => {
+      oldest = calls.at(-1)?.updatedAt ?? oldest;
+      shown(calls);
+      return calls.length === pageSize;
+    }),
+  );
+  return {
+    newest$,
+    older$,
+    forget: (): void => {
+      oldest = undefined;
+    },
+  };
+};
+
+/** Reads the list of calls again and again, and the logs that are wanted. Afterwards, the pages have none of them. */
+const watching$ = (
+  { store, hub, opened }: Reading,
+  list: ReturnType<typeof createList>,
+  wanted$: Observable<string>,
+): Observable<never> => {
   const follow$ = (id: string): Observable<never> =>
     attach$(store, id).pipe(
       tap((event) => {
@@ -162,18 +208,19 @@ const watching$ = ({ store, hub, agents, opened, wanted$ }: Watching): Observabl
       ignoreElements(),
     );
   return merge(
-    list$.pipe(repeat({ delay: () => timer(readMs) })),
+    list.newest$.pipe(repeat({ delay: () => timer(readMs) })),
     wanted$.pipe(mergeMap(follow$)),
   ).pipe(
     finalize(() => {
       hub.remove([...hub.logs.keys()]);
       opened.clear();
+      list.forget();
     }),
   );
 };
 
 /** Shows a call in the list. Of one whose log is read, the events say more. */
-const show = (hub: Hub, call: CallSummary, isOpened: boolean, agents: readonly Agent[]): void => {
+const show = ({ hub, agents, opened }: Reading, call: CallSummary): void => {
   const { callId } = call;
   const log = hub.logs.get(callId);
   const change: Partial<CallEntry> = {
@@ -181,7 +228,7 @@ const show = (hub: Hub, call: CallSummary, isOpened: boolean, agents: readonly A
     ...(canFork(call, agents) ? {} : { unforkable: unforkable('agent' in call ? call.agent : '') }),
   };
   if (log === undefined) hub.log(callId, { isOpen: false, ...change });
-  else if (!isOpened && differs(log.entry, change)) log.set(change);
+  else if (!opened.has(callId) && differs(log.entry, change)) log.set(change);
 };
 
 const statuses = {
@@ -214,24 +261,43 @@ const stepOf = (at: string | { readonly iteration: number }): string =>
 const differs = (entry: CallEntry, change: Partial<CallEntry>): boolean =>
   textOfJson(entry) !== textOfJson({ ...entry, ...change });
 
-const search$ = (
-  store: CallStore,
-  ids: readonly string[],
-  text: string,
-): Observable<readonly string[]> =>
-  from(ids).pipe(
-    mergeMap(
-      (id) =>
-        replay$(store, id, { speed: Infinity }).pipe(
-          filter((event) => textOfJson(event).toLowerCase().includes(text)),
-          take(1),
-          map(() => id),
-          catchError(() => EMPTY),
-        ),
-      4,
-    ),
-    toArray(),
+/** Searches the calls that were last written until a time, a part of them at once, and lists those that it finds. */
+const search$ = (reading: Reading, text: string, from: number | undefined): Observable<Found> =>
+  defer(() => {
+    const { store, hub } = reading;
+    let count = 0;
+    let last = Infinity;
+    let until: number | undefined;
+    return calls$(store, from === undefined ? {} : { writtenUntil: from }).pipe(
+      takeWhile(({ updatedAt }) => {
+        // Calls of the same time are searched together, so the next search begins before them.
+        const isPart = count < searchSize || updatedAt === last;
+        if (!isPart) until = updatedAt;
+        count += 1;
+        last = updatedAt;
+        return isPart;
+      }),
+      mergeMap((call) => has$(store, call, text).pipe(map(() => call)), 4),
+      toArray(),
+      map((calls) => {
+        for (const call of calls) show(reading, call);
+        hub.changed();
+        const ids = calls.map(({ callId }) => callId);
+        return { ids, ...(until !== undefined && { until }) };
+      }),
+    );
+  });
+
+/** Emits once if a call has a string in its summary or its log. */
+const has$ = (store: CallStore, call: CallSummary, text: string): Observable<unknown> => {
+  const isIn = (value: unknown): boolean => textOfJson(value).toLowerCase().includes(text);
+  if (isIn(Object.values(call))) return of(call);
+  return replay$(store, call.callId, { speed: Infinity }).pipe(
+    filter(isIn),
+    take(1),
+    catchError(() => EMPTY),
   );
+};
 
 const canFork = (call: CallSummary, agents: readonly Agent[]): boolean =>
   'agent' in call && agents.some(({ name }) => name === call.agent);

@@ -13,7 +13,7 @@ import {
   throwError,
 } from 'rxjs';
 import { fieldsOf, isRecord, stringOf } from './model/read-event.js';
-import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './protocol.js';
+import type { Breakpoint, FeedLine, ForkRequest, Found, HoldAction } from './protocol.js';
 
 /** News of the feed. */
 export type FeedNews =
@@ -28,13 +28,17 @@ export interface Client {
   readonly feed$: Observable<FeedNews>;
   /** Asks for the log of a call, which comes with the feed. Completes. */
   readonly open$: (id: string) => Observable<never>;
-  /** Emits the ids of the calls whose log contains the text. */
-  readonly search$: (text: string) => Observable<readonly string[]>;
+  /** Emits the ids of the calls whose log contains the text, of those that were written until a time. */
+  readonly search$: (text: string, until?: number) => Observable<Found>;
+  /** Asks for older calls, which come with the feed. Emits whether there may be more. */
+  readonly older$: Observable<boolean>;
   readonly setBreakpoints$: (breakpoints: readonly Breakpoint[]) => Observable<never>;
   readonly act$: (holdId: string, action: HoldAction) => Observable<never>;
   /** Emits the id of the new call. */
   readonly fork$: (id: string, request: ForkRequest) => Observable<string>;
   readonly interrupt$: (id: string) => Observable<never>;
+  /** The hash of an address that shows a call, also in another tab. */
+  readonly linkTo: (id: string) => string;
 }
 
 /** The surroundings of the page. */
@@ -89,14 +93,23 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
   return {
     feed$: follow$(0),
     open$: (id) => done$(`calls/${encodeURIComponent(id)}`, 'GET'),
-    search$: (text) =>
-      request$(`search?q=${encodeURIComponent(text)}`).pipe(
+    search$: (text, from) =>
+      request$(
+        `search?q=${encodeURIComponent(text)}${from === undefined ? '' : `&until=${from}`}`,
+      ).pipe(
         mergeMap(json$),
         map((body) => {
-          const { ids } = fieldsOf(body);
-          return Array.isArray(ids) ? ids.map(stringOf) : [];
+          const { ids, until } = fieldsOf(body);
+          return {
+            ids: Array.isArray(ids) ? ids.map(stringOf) : [],
+            ...(typeof until === 'number' && { until }),
+          };
         }),
       ),
+    older$: request$('older', 'POST', {}).pipe(
+      mergeMap(json$),
+      map((body) => fieldsOf(body)['isMore'] === true),
+    ),
     setBreakpoints$: (breakpoints) => done$('breakpoints', 'PUT', breakpoints),
     act$: (holdId, action) => done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action),
     fork$: (id, body) =>
@@ -105,6 +118,7 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
         map((answer) => stringOf(fieldsOf(answer)['id'])),
       ),
     interrupt$: (id) => done$(`calls/${encodeURIComponent(id)}/interrupt`, 'POST', {}),
+    linkTo: (id) => hashOf(id, token),
   };
 };
 
@@ -189,6 +203,17 @@ export const takeToken = (
   const given = new URLSearchParams(hash.slice(1)).get('token');
   if (given === null) return storage.getItem(tokenKey) ?? '';
   storage.setItem(tokenKey, given);
-  history.replaceState(null, '', pathname + search);
+  history.replaceState(null, '', pathname + search + hashOf(linkedCall(hash)));
   return given;
+};
+
+/** The call that an address shows, `#call=…`. */
+export const linkedCall = (hash: string): string | undefined =>
+  new URLSearchParams(hash.slice(1)).get('call') ?? undefined;
+
+/** The hash of an address that shows a call. With a token, other tabs can open it. */
+export const hashOf = (call: string | undefined, token?: string): string => {
+  const fields = { ...(token !== undefined && { token }), ...(call !== undefined && { call }) };
+  const hash = new URLSearchParams(fields).toString();
+  return hash === '' ? '' : `#${hash}`;
 };

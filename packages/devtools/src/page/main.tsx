@@ -1,9 +1,9 @@
 import { render } from 'preact';
 import { Observable } from 'rxjs';
-import { createClient, takeToken } from './client.js';
+import { createClient, hashOf, linkedCall, takeToken } from './client.js';
 import { type Connection, createSession } from './model/session.js';
 import { App } from './view/app.js';
-import { firstUi, type Ui } from './view/state.js';
+import { firstUi, selectCall, type Ui } from './view/state.js';
 import { applyTheme } from './view/toolbar.js';
 
 const maxWaitMs = 10_000;
@@ -27,7 +27,7 @@ const start = (root: Element): void => {
   const token = takeToken(location, history, sessionStorage);
   const client = createClient({ token, wait$ });
   const session = createSession();
-  let ui = firstUi();
+  let ui: Ui = { ...firstUi(), selected: linkedCall(location.hash) };
   let connection: Connection = token === '' ? 'refused' : 'connecting';
   let frame: number | undefined;
   const update = (): void => {
@@ -49,6 +49,8 @@ const start = (root: Element): void => {
     });
   };
   const set = (change: Partial<Ui>): void => {
+    if (change.selected !== undefined && change.selected !== ui.selected)
+      history.replaceState(null, '', hashOf(change.selected));
     ui = { ...ui, ...change };
     update();
   };
@@ -59,12 +61,24 @@ const start = (root: Element): void => {
   const send = <T,>(request$: Observable<T>, next: (value: T) => void = () => undefined): void => {
     request$.subscribe({ next, error: report });
   };
+  // A link may name a call that the list does not have.
+  const openLinked = (): void => {
+    const id = linkedCall(location.hash);
+    if (id !== undefined) send(client.open$(id));
+  };
+  window.addEventListener('hashchange', () => {
+    const id = linkedCall(location.hash);
+    if (id === undefined || id === ui.selected) return;
+    set(selectCall(id));
+    if (!session.callsById.has(id)) openLinked();
+  });
   update();
   if (token === '') return;
   client.feed$.subscribe({
     next: (news) => {
       if (news.type === 'line') {
         connection = 'open';
+        if (news.line.line === 'hello') openLinked();
         const again = session.take(news.line);
         if (again !== undefined) send(client.open$(again));
       } else connection = news.type;

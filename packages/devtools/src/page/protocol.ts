@@ -23,6 +23,8 @@ export interface CallEntry {
   /** Its cost, such as `0.0015 USD`, with the layer `cost`. */
   readonly cost?: string;
   readonly sessionId?: string;
+  /** The `userId` of its metadata. */
+  readonly userId?: string;
   readonly forkedFrom?: { readonly callId: string; readonly at: string };
   /** Whether the page has its log. Otherwise it asks for it with `GET calls/{id}`. */
   readonly isOpen: boolean;
@@ -145,6 +147,8 @@ export type FeedLine =
       /** The types that breakpoints can hold. None for a store. */
       readonly holdable: readonly string[];
       readonly breakpoints: readonly Breakpoint[];
+      /** Of a store: how many calls it lists at first, the last written ones, and with each `POST older`. */
+      readonly pageSize?: number;
     }
   /** New or changed calls, by id. */
   | { readonly line: 'calls'; readonly calls: readonly CallEntry[] }
@@ -175,7 +179,9 @@ export type FeedLine =
  *
  * - `GET feed`: the feed.
  * - `GET calls/{id}`: adds the log of a call to the feed, from `from` 0; answers 204. While it runs, the feed follows it.
- * - `GET search?q={text}`: the ids of the calls whose log contains the text, as JSON `{ ids }`; events, not marks.
+ * - `GET search?q={text}&until={time}`: the ids of the calls whose log contains the text, as JSON `{ ids, until? }`; events,
+ *   not marks. It reads a part of a store, the last written calls first: with `until`, older ones can be searched.
+ * - `POST older`: adds older calls of a store to the feed; answers `{ isMore }`, whether there may be more.
  * - `PUT breakpoints`: a list of `Breakpoint`.
  * - `POST holds/{id}`: a `HoldAction`.
  * - `POST calls/{id}/fork`: a `ForkRequest`; answers `{ id }`, the id of the new call, which appears in the feed.
@@ -194,4 +200,10 @@ export interface ForkRequest {
   readonly at: string;
   /** New texts of kept steps, by step id: of the question (`call`), of a message (`1`) or of a tool result (`1/0`). */
   readonly edits?: Readonly<Record<string, string>>;
+}
+
+/** What a search has found. `until`: where a search of older calls begins; absent if there are none. */
+export interface Found {
+  readonly ids: readonly string[];
+  readonly until?: number;
 }

@@ -2,7 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { LogItem } from '../protocol.js';
 import { createJoins, diffWords, joinFork, pairSteps } from './compare.js';
+import { messageAt } from './conversation.js';
 import { forked } from './forks.test-support.js';
+import { viewOf } from './requests.js';
 import { createRun, type Run } from './run.js';
 import { travel } from './runs.test-support.js';
 
@@ -48,6 +50,31 @@ describe('a fork beside its original', () => {
     expect(pairSteps(before, joined.run)[2]?.right).toContain('Rain.');
   });
 
+  it('has the edited text of a message with tool calls, and keeps those with their results', async () => {
+    const { original, fork } = await forked('2', undefined, false, 'First I look it up.');
+    const before = runWith(original);
+    const joined = joinFork(before, runWith(fork), { callId: 'c', at: '2' });
+    if (joined === undefined) throw new Error('It is not joined.');
+    const { run } = joined;
+    expect(stepsOf(before, run)).toEqual(['call', '1 ≠', '1/0', '1/1', '2 ≠']);
+    const [question, message, ...tools] = run.conversation.parts;
+    expect(question?.type).toBe('input');
+    expect(message?.type === 'message' && messageAt(message, run.log.size).text.slice(0)).toBe(
+      'First I look it up.',
+    );
+    expect(message?.edited).toBe(message?.type === 'message' && message.final?.position);
+    const results = tools.flatMap((part) => (part.type === 'tool' ? [part.result?.text] : []));
+    expect(results).toEqual(['Dry.', 'At 08:10.']);
+    // The model got the edited message, with its tool calls.
+    const request = run.requests.list.at(-1);
+    const view = request && viewOf(request);
+    expect(view?.messages.map(({ text }) => text)).toEqual([
+      'Boat or train?',
+      'First I look it up.\nweather({"city":"Flåm"})\nferry({})',
+      'w → Dry.\nf → At 08:10.',
+    ]);
+  });
+
   it('follows a fork that runs, and is the same however it comes', async () => {
     const { original, fork } = await forked('2');
     const before = runWith(original);
@@ -78,9 +105,9 @@ describe('a fork beside its original', () => {
     });
     expect(parts).toEqual([
       'input, kept',
+      'message, kept',
       'weather: Rain., kept, edited',
       'ferry: At 08:10., kept',
-      'message, kept',
       'message',
       'notice',
     ]);

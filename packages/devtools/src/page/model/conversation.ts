@@ -209,6 +209,8 @@ const addChunks = (list: PartList, stream: ChunkStream, from: number): void => {
   const position = at[from] ?? 0;
   if (head.kind === 'toolInput') {
     const { id = '', name = '' } = head.toolCall ?? {};
+    // A message comes before its tool calls, also if its text is only known at its end, or edited.
+    list.messageOf(head, head.messageId, position);
     list.toolOf(head, id, name, position).streamed = stream;
   } else list.messageOf(head, head.messageId, position)[head.kind] = stream;
 };

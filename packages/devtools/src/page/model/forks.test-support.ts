@@ -3,6 +3,7 @@ import { type AgentEvent, createAgent, tool } from 'millrace';
 import { createCallStore, fork$, inProcessCalls, journal, otherResult } from 'millrace/journal';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, type Observable, tap } from 'rxjs';
+import { otherText } from '../../source.js';
 import type { LogItem, Mark } from '../protocol.js';
 import { inspecting, toItems } from './runs.test-support.js';
 
@@ -11,8 +12,13 @@ export interface Forked {
   readonly fork: readonly LogItem[];
 }
 
-/** Forks the call `c` at a step, as the call `f`. With a weather, the first result is another one. */
-export const forked = async (at: string, weather?: string, marks = false): Promise<Forked> => {
+/** Forks the call `c` at a step, as the call `f`. With a weather, the first result is another one; with a message, the text of the first one. */
+export const forked = async (
+  at: string,
+  weather?: string,
+  marks = false,
+  message?: string,
+): Promise<Forked> => {
   let log: (AgentEvent | Mark)[] = [];
   const logged = async (event$: Observable<AgentEvent>): Promise<readonly LogItem[]> => {
     log = [];
@@ -43,7 +49,10 @@ export const forked = async (at: string, weather?: string, marks = false): Promi
     use: [layer, ...(marks ? [inspecting((mark) => log.push(mark))] : [])],
   });
   const original = await logged(agent.stream$('Boat or train?', { callId: 'c' }));
-  const edit = weather === undefined ? {} : { edit: { '1/0': otherResult(weather) } };
-  await firstValueFrom(fork$(store, 'c', { at, callId: 'f', ...edit }));
+  const edits = {
+    ...(weather !== undefined && { '1/0': otherResult(weather) }),
+    ...(message !== undefined && { '1': otherText(message) }),
+  };
+  await firstValueFrom(fork$(store, 'c', { at, callId: 'f', edit: edits }));
   return { original, fork: await logged(layer.resumeStream$(agent, 'f')) };
 };

@@ -1,5 +1,6 @@
 // The state of the page: what the feed has brought. One object, which grows; views read it after each change.
 import type { Breakpoint, CallEntry, FeedLine, Hold, LayerEntry, LogItem } from '../protocol.js';
+import { inGroups } from './groups.js';
 import { createRun, type Run } from './run.js';
 
 /** `refused`: the server does not know the token, or there is no token. */
@@ -9,10 +10,12 @@ export interface Session {
   readonly title: string;
   readonly source: 'agents' | 'store' | 'file';
   readonly holdable: readonly string[];
+  /** Of a store: the number of calls of a page of the list. */
+  readonly pageSize: number | undefined;
   readonly breakpoints: readonly Breakpoint[];
   readonly holds: readonly Hold[];
   readonly notices: readonly string[];
-  /** The newest first. */
+  /** By conversation, the newest first. */
   readonly calls: readonly CallEntry[];
   readonly callsById: ReadonlyMap<string, CallEntry>;
   readonly runs: ReadonlyMap<string, Run>;
@@ -25,7 +28,8 @@ export interface Session {
   dismissNotice(index: number): void;
 }
 
-type Data = 'title' | 'source' | 'holdable' | 'breakpoints' | 'holds' | 'notices' | 'calls';
+type Data =
+  'title' | 'source' | 'holdable' | 'pageSize' | 'breakpoints' | 'holds' | 'notices' | 'calls';
 
 type State = { -readonly [Field in Data]: Session[Field] };
 
@@ -44,6 +48,9 @@ export const createSession = (): Session => {
     },
     get holdable() {
       return state.holdable;
+    },
+    get pageSize() {
+      return state.pageSize;
     },
     get breakpoints() {
       return state.breakpoints;
@@ -104,16 +111,17 @@ const createKnown = () => {
   let isNew = true;
   const state: State = {
     ...{ title: 'Millrace devtools', source: 'agents', holdable: [], breakpoints: [] },
-    ...{ holds: [], notices: [], calls: [] },
+    ...{ holds: [], notices: [], calls: [], pageSize: undefined },
   };
   const sort = (): void => {
-    state.calls = [...callsById.values()].sort((a, b) => b.startedAt - a.startedAt);
+    state.calls = inGroups(callsById.values());
   };
   const { runs, awaited, append } = createRuns();
   /** Another process may answer now: it does not know the calls of the one before. */
-  const begin = ({ title, source, holdable, breakpoints }: LineOf<'hello'>): void => {
+  const begin = (hello: LineOf<'hello'>): void => {
+    const { title, source, holdable, breakpoints, pageSize } = hello;
     isNew = true;
-    Object.assign(state, { title, source, holdable, breakpoints, holds: [] });
+    Object.assign(state, { title, source, holdable, breakpoints, pageSize, holds: [] });
     for (const id of callsById.keys()) if (!files.has(id)) callsById.delete(id);
     awaited.clear();
     sort();
@@ -164,8 +172,10 @@ type LineOf<Kind extends FeedLine['line']> = Extract<FeedLine, { readonly line: 
 
 /** Whether a call has the words in its input, its answer, its agent or its status. */
 export const hasWords = (call: CallEntry, words: string): boolean => {
-  const { id, agent, input, answer, status, reason = '', sessionId = '' } = call;
-  const text = [id, agent, input, answer, status, reason, sessionId].join('\n').toLowerCase();
+  const { id, agent, input, answer, status, reason = '', sessionId = '', userId = '' } = call;
+  const text = [id, agent, input, answer, status, reason, sessionId, userId]
+    .join('\n')
+    .toLowerCase();
   return words
     .toLowerCase()
     .split(/\s+/u)

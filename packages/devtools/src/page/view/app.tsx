@@ -12,6 +12,7 @@ import { EmptyState, Refused } from './empty.js';
 import { ForkForm } from './fork-form.js';
 import { HoldPanel } from './holds.js';
 import { IconButton } from './icons.js';
+import { CopyButton } from './requests.js';
 import type { DiagramRun } from './rows.js';
 import { Side, tabs } from './side.js';
 import {
@@ -78,8 +79,9 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   const { fork } = ui;
   const forking = runs.find(({ id }) => id === fork?.callId);
   const isRunning = call?.status === 'running';
+  const isPlain = runs.length === 1 && session.holds.length === 0 && hasFewLanes(shownRun);
   return (
-    <div class="app">
+    <div class={isPlain ? 'app plain' : 'app'}>
       <Toolbar
         run={shownRun}
         viewport={viewport}
@@ -114,6 +116,15 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
       {fork !== undefined && forking !== undefined && <ForkForm run={forking.run} {...fork} />}
     </div>
   );
+};
+
+/** Up to so many lanes, the conversation says more than the diagram, and gets the room. */
+const fewLanes = 4;
+
+const hasFewLanes = (run: Run | undefined): boolean => {
+  const root = run?.lanes.root;
+  if (root === undefined || root.children.length > 0) return false;
+  return root.lanes.filter(({ kind }) => kind !== 'steps').length <= fewLanes;
 };
 
 /** A window in which the position is visible. */
@@ -186,6 +197,11 @@ const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: C
         End the comparison
       </button>
     )}
+    <CopyButton
+      key={call.id}
+      label="Copy link"
+      text={() => location.origin + location.pathname + client.linkTo(call.id)}
+    />
     {(call.status === 'running' || call.status === 'held') && (
       <button type="button" class="danger" onClick={() => send(client.interrupt$(call.id))}>
         Interrupt

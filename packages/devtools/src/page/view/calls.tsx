@@ -1,6 +1,7 @@
 // The list of calls: search, filters, and the choice of the call that is shown and of the one beside it.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
+import { type ListRow, rowsBetween, rowsOfCalls, timeOfDay } from '../model/groups.js';
 import { hasWords } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { exportCall, importCall } from './files.js';
@@ -9,27 +10,15 @@ import { countText, selectCall, useDevtools, useSize } from './state.js';
 
 const filters = ['all', 'running', 'held', 'suspended', 'done', 'failed', 'stopped'] as const;
 
-const rowHeight = 58;
-const overscan = 3;
+/** Pixels above and below the visible rows. */
+const overscan = 200;
 
 export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
-  const { session, client, set, send } = useDevtools();
+  const { session, set } = useDevtools();
   const [words, setWords] = useState('');
   const [status, setStatus] = useState<(typeof filters)[number]>('all');
-  const [found, setFound] = useState<ReadonlySet<string>>(new Set());
   const query = words.trim();
-  // Three letters are enough for the server to search the logs.
-  useEffect(() => {
-    setFound(new Set());
-    if (query.length < 3) return undefined;
-    const timer = setTimeout(
-      () => send(client.search$(query), (ids) => setFound(new Set(ids))),
-      250,
-    );
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [query]);
+  const { found, until, searchOlder } = useSearch(query);
   const calls = session.calls.filter(
     (call) =>
       (status === 'all' || call.status === status) &&
@@ -64,6 +53,12 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
         </select>
       </div>
       <CallList calls={calls} shown={shown} select={select} />
+      {until !== undefined && (
+        <button type="button" class="more older" onClick={searchOlder}>
+          Search older calls
+        </button>
+      )}
+      {query === '' && <Older />}
       <footer class="calls-foot">
         <span>{numberText(calls.length, session.calls.length)}</span>
         <IconButton
@@ -92,6 +87,51 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
 const numberText = (shown: number, all: number): string =>
   `${shown === all ? '' : `${shown} of `}${all} call${all === 1 ? '' : 's'}`;
 
+const nothing: { readonly found: ReadonlySet<string>; readonly until?: number } = {
+  found: new Set(),
+};
+
+/** The calls whose logs have the words. The server searches a part of a store, and older calls when it is asked to. */
+const useSearch = (query: string) => {
+  const { client, send } = useDevtools();
+  const [result, setResult] = useState(nothing);
+  const latest = useRef(query);
+  latest.current = query;
+  const search = (known: ReadonlySet<string>, from?: number): void => {
+    send(client.search$(query, from), ({ ids, until }) => {
+      if (latest.current !== query) return;
+      setResult({ found: new Set([...known, ...ids]), ...(until !== undefined && { until }) });
+    });
+  };
+  // Three letters are enough for the server to search the logs.
+  useEffect(() => {
+    setResult(nothing);
+    if (query.length < 3) return undefined;
+    const timer = setTimeout(() => search(new Set()), 250);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [query]);
+  return { ...result, searchOlder: () => search(result.found, result.until) };
+};
+
+/** Lists older calls of a store. */
+const Older = () => {
+  const { session, client, send } = useDevtools();
+  const [isEnd, setEnd] = useState(false);
+  const { pageSize, calls } = session;
+  if (pageSize === undefined || calls.length < pageSize || isEnd) return null;
+  return (
+    <button
+      type="button"
+      class="more older"
+      onClick={() => send(client.older$, (isMore) => setEnd(!isMore))}
+    >
+      Show {pageSize} older calls
+    </button>
+  );
+};
+
 interface CallListProps {
   readonly calls: readonly CallEntry[];
   readonly shown: CallEntry | undefined;
@@ -103,8 +143,9 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
   const ref = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const { height } = useSize(ref);
-  const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
-  const visible = calls.slice(first, Math.ceil((top + height) / rowHeight) + overscan);
+  const rows = rowsOfCalls(calls);
+  const visible = rowsBetween(rows, top - overscan, top + height + overscan);
+  const last = rows.at(-1);
   return (
     <div
       class="call-list"
@@ -115,16 +156,27 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
       {calls.length === 0 ? (
         <p class="empty">{session.calls.length === 0 ? 'No calls yet.' : 'No matching calls.'}</p>
       ) : (
-        <div style={{ height: `${calls.length * rowHeight}px` }} class="height">
+        <div
+          style={{ height: `${last === undefined ? 0 : last.top + last.height}px` }}
+          class="height"
+        >
           <div
             role="list"
             aria-label="Calls"
             class="layer"
-            style={{ top: `${first * rowHeight}px` }}
+            style={{ top: `${visible[0]?.top ?? 0}px` }}
           >
-            {visible.map((call) => (
-              <CallRow key={call.id} call={call} isShown={call.id === shown?.id} select={select} />
-            ))}
+            {visible.map((row) =>
+              row.type === 'group' ? (
+                <GroupRow key={`group ${row.sessionId}`} row={row} />
+              ) : (
+                <CallRow
+                  key={row.call.id}
+                  {...{ row, call: row.call, select }}
+                  isShown={row.call.id === shown?.id}
+                />
+              ),
+            )}
           </div>
         </div>
       )}
@@ -132,18 +184,34 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
   );
 };
 
+const GroupRow = ({ row }: { readonly row: Extract<ListRow, { type: 'group' }> }) => {
+  const { sessionId, userId, count, height } = row;
+  const text = [sessionId, userId, `${count} calls`].filter(Boolean).join(' · ');
+  return (
+    <div role="listitem" class="group-row" style={{ height: `${height}px` }} title={text}>
+      {text}
+    </div>
+  );
+};
+
 const CallRow = (props: {
+  readonly row: Extract<ListRow, { type: 'call' }>;
   readonly call: CallEntry;
   readonly isShown: boolean;
   readonly select: (id: string) => void;
 }) => {
   const { ui, set } = useDevtools();
-  const { call, isShown } = props;
+  const { call, isShown, row } = props;
   const { id, input, agent, status, reason, startedAt, endedAt, tokens, cost, forkedFrom } = call;
   const isCompared = ui.compared === id;
   const duration = endedAt === undefined ? '' : ` · ${durationText(endedAt - startedAt)}`;
   return (
-    <div role="listitem" class={isShown ? 'call shown' : 'call'} data-call={id}>
+    <div
+      role="listitem"
+      class={isShown ? 'call shown' : 'call'}
+      style={{ height: `${row.height}px` }}
+      data-call={id}
+    >
       <button
         type="button"
         class="call-main"
@@ -154,6 +222,7 @@ const CallRow = (props: {
         <span class="call-facts">
           <span class={`status ${status}`}>{status}</span>
           <span class="call-detail">
+            {startedAt > 0 ? `${timeOfDay(startedAt, Date.now())} · ` : ''}
             {forkedFrom === undefined ? '' : 'fork · '}
             {agent}
             {reason === undefined || reason === 'answer' ? '' : ` · ${reason}`}
@@ -162,6 +231,7 @@ const CallRow = (props: {
             {cost === undefined ? '' : ` · ${cost}`}
           </span>
         </span>
+        {row.labels.length > 0 && <span class="call-detail">{row.labels.join(' · ')}</span>}
       </button>
       {!isShown && (
         <button

@@ -106,7 +106,8 @@ interface Indent {
 const Message = (props: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
   const { part, position, indent } = props;
   const { text, thinking, isComplete, discarded } = messageAt(part, position);
-  if (text.length === 0 && thinking.length === 0 && discarded === undefined) return null;
+  const isEmpty = text.length === 0 && thinking.length === 0;
+  if (isEmpty && discarded === undefined && !isComplete) return null;
   const name = `${part.agent}${part.step === undefined ? '' : ` · message ${part.step}`}`;
   return (
     <article
