@@ -4,6 +4,7 @@ import type {} from 'millrace/sessions';
 import type {} from 'millrace/traffic';
 import { describeCost, isRecord, messageOf } from 'millrace/values';
 import {
+  type BeforeModel,
   type CallEntry,
   type ChunkRun,
   isDeltaKind,
@@ -77,7 +78,10 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       if (event.seq <= lastSeq) return;
       lastSeq = event.seq;
       if (isDelta(event)) entries.addDelta(event);
-      else entries.push(shown(withCause(compact(event))));
+      else
+        entries.push(
+          shown(withCause('messages' in event && 'options' in event ? compact(event) : event)),
+        );
       // The outermost call that is seen: its root may be of another agent.
       depth = Math.min(depth, event.agent.length);
       const isTop = event.agent.length === depth;
@@ -86,7 +90,7 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       if (isTop) isOver = event.type === 'postCall' || event.type === 'error';
     },
     mark: (mark) => {
-      entries.push(mark);
+      entries.push(withSent(mark, compact));
     },
     set: (change) => {
       entry = { ...entry, ...change };
@@ -131,8 +135,7 @@ const createEntries = () => {
 const createMessageList = () => {
   const places = new WeakMap<Message, number>();
   let count = 0;
-  return (event: AgentEvent): AgentEvent => {
-    if (!('messages' in event) || !('options' in event)) return event;
+  return <Request extends BeforeModel>(event: Request): Request => {
     const added = event.messages.filter((message) => !places.has(message));
     for (const message of added) {
       if (places.has(message)) continue;
@@ -142,6 +145,14 @@ const createMessageList = () => {
     const ranges = rangesOf(event.messages.map((message) => places.get(message) ?? 0));
     return { ...event, messages: [...new Set(added)], ...{ ranges } };
   };
+};
+
+/** A mark as JSON has it. */
+const withSent = (mark: Mark, compact: <R extends BeforeModel>(request: R) => R): Mark => {
+  if (mark.mark !== 'request' || mark.sent === undefined) return mark;
+  const sent: unknown = JSON.parse(textOfJson(compact(mark.sent)));
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- JSON of a request is that request
+  return { ...mark, sent: sent as BeforeModel };
 };
 
 /** Places in a list as `[from, count]`. */

@@ -3,8 +3,10 @@ import {
   type Layer,
   type Context,
   type Model,
+  type ModelRequest,
   onCall,
   type Perform,
+  type RequestOptions,
   watch,
 } from 'millrace';
 import { interruptLayer } from 'millrace/call';
@@ -19,12 +21,13 @@ import {
   merge,
   type Observable,
   of,
+  pipe,
   tap,
 } from 'rxjs';
 import type { Clock } from './clock.js';
 import { type Halt, holdable, type HoldableEvent } from './holds.js';
 import type { Hub } from './hub.js';
-import type { LayerEntry, Mark } from './page/protocol.js';
+import type { BeforeModel, LayerEntry, Mark } from './page/protocol.js';
 
 /** The controls of a running call. */
 export interface Inspected {
@@ -117,12 +120,15 @@ const holding = ({ hub, clockOf }: Inspecting, calls: Calls, noted: NotedOf): La
     onCall(
       type,
       ({ callId }) =>
-        concatMap((event: HoldableEvent) => {
-          const call = calls.get(callId);
-          call?.leave(event);
-          if (call === undefined || !hub.holds.wants(event)) return of(event);
-          return hub.holds.hold$(event, haltOf(call, clockOf(call.context)));
-        }),
+        pipe(
+          concatMap((event: HoldableEvent) => {
+            const call = calls.get(callId);
+            call?.leave(event);
+            if (call === undefined || !hub.holds.wants(event)) return of(event);
+            return hub.holds.hold$(event, haltOf(call, clockOf(call.context)));
+          }),
+          tap((event) => calls.get(callId)?.ask(event)),
+        ),
       { name, priority: innermost },
     ),
   ),
@@ -138,6 +144,10 @@ interface Noted {
   readonly enter: (event: HoldableEvent) => void;
   readonly leave: (event: HoldableEvent) => void;
   readonly vetoed: (event: EventOf<'vetoed'>) => void;
+  /** An event goes to the loop. */
+  readonly ask: (event: HoldableEvent) => void;
+  /** What a model got, if it is not what the last event of a request has. */
+  readonly sent: (request: ModelRequest) => BeforeModel | undefined;
   /** Closes what is open: the call has ended. */
   readonly close: () => void;
   readonly nextId: (kind: string) => string;
@@ -161,6 +171,7 @@ const createNoted = (context: Context, add: (mark: Mark) => void): Noted => {
   const { callId } = call;
   const open = new Map<string, { readonly passage: Passage; readonly event: HoldableEvent }>();
   let count = 0;
+  let asked: BeforeModel | undefined;
   const mark = (unplaced: Unplaced): void => {
     add({ ...unplaced, at: scheduler.now(), callId });
   };
@@ -192,11 +203,32 @@ const createNoted = (context: Context, add: (mark: Mark) => void): Noted => {
     vetoed: ({ of: owner, toolCallId, iteration }) => {
       end(`${owner} ${toolCallId ?? iteration}`, 'vetoed');
     },
+    ask: (event) => {
+      if ('messages' in event && 'options' in event) asked = event;
+    },
+    sent: ({ messages, ...options }) => {
+      if (asked === undefined) return undefined;
+      const isSame = isSameList(messages, asked.messages) && isSameOptions(options, asked.options);
+      return isSame ? undefined : { messages, options };
+    },
     close: () => {
       for (const key of [...open.keys()]) end(key, 'cancelled');
     },
   };
 };
+
+const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one === other ||
+  (one.length === other.length && one.every((item, index) => item === other[index]));
+
+/** Whether options are the same. Lists are made anew for each request, their items are not. */
+const isSameOptions = (one: RequestOptions, other: RequestOptions): boolean =>
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].every((key) => {
+    const [own, before]: readonly unknown[] = [Reflect.get(one, key), Reflect.get(other, key)];
+    return (
+      own === before || (Array.isArray(own) && Array.isArray(before) && isSameList(own, before))
+    );
+  });
 
 /** Distinguishes the events that pass interceptors at the same time. */
 const keyOf = (event: HoldableEvent): string =>
@@ -278,12 +310,14 @@ const watching = <T, Level>(
   );
 
 /** Marks the subscriptions to a model, and when their consumers stop them. */
-const markingRequests = (model: Model, { demand }: Context, { mark, nextId }: Noted): Model => ({
+const markingRequests = (model: Model, { demand }: Context, noted: Noted): Model => ({
   ...model,
   stream$: (request, context) =>
     defer(() => {
+      const { mark, nextId } = noted;
       const at = { mark: 'request', messageId: context.stepId, model: model.name } as const;
       const id = nextId('r');
+      const sent = noted.sent(request);
       let phase: 'ended' | 'failed' | 'cancelled' = 'cancelled';
       let isOpen = demand.isOpen;
       const level = (now: boolean): void => {
@@ -291,7 +325,7 @@ const markingRequests = (model: Model, { demand }: Context, { mark, nextId }: No
         isOpen = now;
         mark({ mark: 'demand', isOpen });
       };
-      mark({ ...at, id, phase: 'started' });
+      mark({ ...at, id, phase: 'started', ...(sent !== undefined && { sent }) });
       return watching(model.stream$(request, context), demand.open$, level).pipe(
         tap({
           next: (chunk) => {

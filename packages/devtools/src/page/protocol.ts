@@ -1,5 +1,5 @@
 // The protocol between the server of the devtools and its page. Both import this file, so they always match.
-import type { AgentEvent } from 'millrace';
+import type { AgentEvent, EventOf } from 'millrace';
 
 /** An event as JSON shows it: errors are objects, and what JSON cannot express is left out. */
 export type ShownEvent = AgentEvent & Readonly<Record<string, unknown>>;
@@ -34,6 +34,9 @@ export interface CallEntry {
   readonly isInspected: boolean;
 }
 
+/** A request to a model. The feed has each message of a log once: `ranges` are those of the request in their list. */
+export type BeforeModel = Pick<EventOf<'preReasoning'>, 'messages' | 'options'>;
+
 /** An observation of the inspecting layers, beside the events. `at` is the time of the call's clock, in milliseconds. */
 export type Mark = { readonly at: number; readonly callId: string } & (
   | {
@@ -53,6 +56,8 @@ export type Mark = { readonly at: number; readonly callId: string } & (
       readonly messageId: string;
       readonly model: string;
       readonly phase: 'started' | 'ended' | 'failed' | 'cancelled';
+      /** What the model got, if layers have changed the request after its interceptors. */
+      readonly sent?: BeforeModel;
     }
   /** The demand of the consumers: while it is closed, sources pause. */
   | { readonly mark: 'demand'; readonly isOpen: boolean }

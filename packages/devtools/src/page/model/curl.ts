@@ -1,8 +1,7 @@
 // A request as a command for a shell, in the format of OpenAI's chat completions, which most providers read.
 import { withoutKeys } from '../secrets.js';
 import { type Fields, fieldsOf, messagesIn, stringOf, textIn, toolCallsIn } from './read-event.js';
-import { type ModelRequest, modelOf } from './requests.js';
-import { requestOf } from './whole-requests.js';
+import { contentOfRequest, type ModelRequest, modelOf } from './requests.js';
 
 /**
  * Returns a `curl` command that sends a request to `$BASE_URL/chat/completions` with `$API_KEY`. Events do not have the
@@ -22,7 +21,7 @@ export const curlOf = (request: ModelRequest): string => {
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const bodyOf = (request: ModelRequest): object => {
-  const { messages, options } = requestOf(request.event);
+  const { messages, options } = contentOfRequest(request);
   const { system, tools, toolChoice, temperature, maxTokens, stopSequences, outputSchema } =
     options;
   const declared = messagesIn(tools).map(declarationOf);

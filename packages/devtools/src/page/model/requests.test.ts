@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, type Message, tool } from 'millrace';
+import { type AgentEvent, createAgent, type Layer, type Message, openDemand, tool } from 'millrace';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
+import { createAgentSource } from '../../agent-source.js';
+import type { FeedLine } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
 import { curlOf } from './curl.js';
 import { errorIn, fieldsOf } from './read-event.js';
@@ -156,5 +158,49 @@ describe('keys', () => {
     ['-H "Authorization: Bearer $API_KEY"', '-H "Authorization: Bearer $API_KEY"'],
   ])('in %j are replaced', (given, expected) => {
     expect(withoutKeys(given)).toBe(expected);
+  });
+});
+
+describe('a request that a layer changes after its interceptors', () => {
+  it('is shown as the model got it, while a page is open', () => {
+    const { source, inspect, running$ } = createAgentSource({});
+    const running = running$.subscribe();
+    const hello: FeedLine = {
+      ...{ line: 'hello', title: '', source: 'agents', holdable: [], breakpoints: [] },
+    };
+    running.add(source.hub.page$(hello, openDemand).subscribe());
+    const shortening: Layer = {
+      name: 'shortening',
+      model: () => (next) => ({
+        ...next,
+        stream$: ({ messages, ...options }, context) =>
+          next.stream$({ ...options, messages: messages.slice(-2) }, context),
+      }),
+    };
+    const agent = createAgent({
+      model: scriptedModel([toolCall('again', {}, 't'), finish()], [text('Done.'), finish()]),
+      tools: [tool({ name: 'again', description: 'Again.', run: () => 'Yes.' })],
+      use: [shortening],
+    });
+    const got: number[] = [];
+    inspect(agent)
+      .call$('?', { callId: 'c' })
+      .subscribe({
+        complete: () => got.push(1),
+      });
+    const log = source.hub.logs.get('c')?.slice(0, Infinity) ?? [];
+    running.unsubscribe();
+    const whole = createRun();
+    whole.log.append(JSON.parse(JSON.stringify(log)));
+    const [first, second] = whole.requests.list;
+    expect(got).toEqual([1]);
+    expect([first?.model, first?.sent]).toEqual(['scripted', undefined]);
+    expect(second?.sent).toBeDefined();
+    expect(second && viewOf(second).messages.map(({ role }) => role)).toEqual([
+      'assistant',
+      'tool',
+    ]);
+    expect(second && requestOf(second.event).messages).toHaveLength(3);
+    expect(second && viewOf(second).removed.map(({ role }) => role)).toEqual(['user']);
   });
 });

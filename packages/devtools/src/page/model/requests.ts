@@ -28,6 +28,8 @@ export interface ModelRequest {
   readonly before: ModelRequest | undefined;
   /** The model that it was sent to, if it is known. */
   model: string | undefined;
+  /** What the model got, if layers have changed the request of the event. */
+  sent: object | undefined;
   answer: { readonly position: number; readonly event: ShownEvent } | undefined;
 }
 
@@ -53,7 +55,15 @@ export const createRequests = (): Requests => {
     const key = `${callId} ${kindOf(phase)}`;
     const request: ModelRequest = {
       ...{ position, callId, agent: agent.at(-1) ?? '', depth: Math.max(0, agent.length - 1) },
-      ...{ turn, phase, event, before: last.get(key), model: undefined, answer: undefined },
+      ...{
+        turn,
+        phase,
+        event,
+        before: last.get(key),
+        model: undefined,
+        sent: undefined,
+        answer: undefined,
+      },
     };
     list.push(request);
     last.set(key, request);
@@ -75,7 +85,9 @@ export const createRequests = (): Requests => {
     mark: (mark) => {
       if (mark.mark !== 'request' || mark.phase !== 'started') return;
       const request = newest.get(mark.callId);
-      if (request !== undefined) request.model = mark.model;
+      if (request === undefined) return;
+      request.model = mark.model;
+      request.sent = mark.sent;
     },
   };
 };
@@ -127,9 +139,13 @@ export interface RequestView {
   }[];
 }
 
+/** What the model got. */
+export const contentOfRequest = ({ event, sent }: ModelRequest) => requestOf(sent ?? event);
+
 /** Compares a request to the one before it. */
-export const viewOf = ({ event, before }: ModelRequest): RequestView => {
-  const [own, other] = [requestOf(event), before && requestOf(before.event)];
+export const viewOf = (request: ModelRequest): RequestView => {
+  const { before } = request;
+  const [own, other] = [contentOfRequest(request), before && contentOfRequest(before)];
   const [now, then] = [messagesOf(own.messages), messagesOf(other?.messages ?? [])];
   const known = new Set(then.map(keyOf));
   const kept = new Set(now.map(keyOf));
@@ -189,8 +205,8 @@ const toolsOf = ({ tools }: Fields): readonly RequestTool[] =>
   }));
 
 /** The request as the model gets it, as JSON without keys. */
-export const rawRequest = ({ event }: ModelRequest): string => {
-  const { messages, options } = requestOf(event);
+export const rawRequest = (request: ModelRequest): string => {
+  const { messages, options } = contentOfRequest(request);
   return withoutKeys(JSON.stringify({ ...options, messages }, null, 2));
 };
 

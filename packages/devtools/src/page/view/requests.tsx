@@ -84,8 +84,8 @@ const Choice = (props: { readonly list: readonly ModelRequest[]; readonly index:
 };
 
 const Request = ({ request }: { readonly request: ModelRequest }) => {
-  // An event does not change: only its answer comes later.
-  const view = useMemo(() => viewOf(request), [request]);
+  // An event does not change: its answer, and what layers make of it, come later.
+  const view = useMemo(() => viewOf(request), [request, request.sent]);
   const { usage } = request.answer === undefined ? {} : anyFields(request.answer.event);
   const tokens = tokensIn(usage);
   return (
@@ -106,6 +106,12 @@ const Request = ({ request }: { readonly request: ModelRequest }) => {
         </small>
       </h2>
       {request.before !== undefined && <p class="since">{changesOf(view, request.before)}</p>}
+      {request.sent !== undefined && (
+        <p class="since">
+          Layers, or what the model supports, have changed the request of the event: this is what
+          the model got.
+        </p>
+      )}
       <Section title="System prompt" isNew={view.systemBefore !== undefined} isOpen>
         <System view={view} />
       </Section>
