@@ -146,7 +146,7 @@ interface Noted {
   readonly vetoed: (event: EventOf<'vetoed'>) => void;
   /** An event goes to the loop. */
   readonly ask: (event: HoldableEvent) => void;
-  /** What a model got, if it is not what the last event of a request has. */
+  /** The request as a model got it, if it differs from the last event of a request. */
   readonly sent: (request: ModelRequest) => BeforeModel | undefined;
   /** Closes what is open: the call has ended. */
   readonly close: () => void;
@@ -221,10 +221,11 @@ const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean
   one === other ||
   (one.length === other.length && one.every((item, index) => item === other[index]));
 
-/** Whether options are the same. Lists are made anew for each request, their items are not. */
+/** Whether options are the same. Each request has lists of its own, with the same items. */
 const isSameOptions = (one: RequestOptions, other: RequestOptions): boolean =>
   [...new Set([...Object.keys(one), ...Object.keys(other)])].every((key) => {
-    const [own, before]: readonly unknown[] = [Reflect.get(one, key), Reflect.get(other, key)];
+    const own: unknown = Reflect.get(one, key);
+    const before: unknown = Reflect.get(other, key);
     return (
       own === before || (Array.isArray(own) && Array.isArray(before) && isSameList(own, before))
     );

@@ -100,21 +100,7 @@ const createStoreSource = (
     title,
     holdable: [],
     pageSize,
-    open$: (id) =>
-      // A link may name a call that is not in the list.
-      (hub.logs.has(id) ? EMPTY : steps$(store, id).pipe(take(1), ignoreElements())).pipe(
-        tap({
-          complete: () => {
-            if (opened.has(id)) {
-              hub.restart(id);
-              return;
-            }
-            opened.add(id);
-            hub.log(id).set({ isOpen: true });
-            wanted$.next(id);
-          },
-        }),
-      ),
+    open$: (id) => opening$(reading, id, wanted$),
     search$: (text, until) => search$(reading, text.toLowerCase(), until),
     older$: list.older$,
     fork$: (id, request) =>
@@ -150,6 +136,28 @@ interface Reading {
   /** The calls whose logs are read. */
   readonly opened: Set<string>;
 }
+
+/** Asks for the log of a call, also of one that is not in the list: a link may name it. Errors if there is no such call. */
+const opening$ = (
+  { store, hub, opened }: Reading,
+  id: string,
+  wanted$: Subject<string>,
+): Observable<never> => {
+  const known$ = hub.logs.has(id) ? EMPTY : steps$(store, id).pipe(take(1), ignoreElements());
+  return known$.pipe(
+    tap({
+      complete: () => {
+        if (opened.has(id)) {
+          hub.restart(id);
+          return;
+        }
+        opened.add(id);
+        hub.log(id).set({ isOpen: true });
+        wanted$.next(id);
+      },
+    }),
+  );
+};
 
 /** The list of calls, by page: the last written ones again and again, older ones once. */
 const createList = (reading: Reading) => {
@@ -261,7 +269,7 @@ const stepOf = (at: string | { readonly iteration: number }): string =>
 const differs = (entry: CallEntry, change: Partial<CallEntry>): boolean =>
   textOfJson(entry) !== textOfJson({ ...entry, ...change });
 
-/** Searches the calls that were last written until a time, a part of them at once, and lists those that it finds. */
+/** Searches the calls that were last written until a time, in parts, and lists those that it finds. */
 const search$ = (reading: Reading, text: string, from: number | undefined): Observable<Found> =>
   defer(() => {
     const { store, hub } = reading;

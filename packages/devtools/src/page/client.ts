@@ -67,35 +67,12 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
     ).pipe(mergeMap(accepted$));
   const done$ = (path: string, method: string, body?: object): Observable<never> =>
     request$(path, method, body).pipe(ignoreElements());
-  const follow$ = (failures: number): Observable<FeedNews> =>
-    defer(() => {
-      let failed = failures;
-      const ended$ = throwError(() => new Error('The connection was lost.'));
-      return concat(
-        request$('feed').pipe(
-          mergeMap(lines$),
-          tap(() => (failed = 0)),
-          map((line): FeedNews => ({ type: 'line', line })),
-        ),
-        ended$,
-      ).pipe(
-        catchError((error: unknown) =>
-          error instanceof Refused
-            ? of({ type: 'refused' } as const)
-            : concat(
-                of({ type: 'lost' } as const),
-                wait$(failed).pipe(ignoreElements()),
-                defer(() => follow$(failed + 1)),
-              ),
-        ),
-      );
-    });
   return {
-    feed$: follow$(0),
+    feed$: followed$(request$, wait$),
     open$: (id) => done$(`calls/${encodeURIComponent(id)}`, 'GET'),
-    search$: (text, from) =>
+    search$: (text, writtenUntil) =>
       request$(
-        `search?q=${encodeURIComponent(text)}${from === undefined ? '' : `&until=${from}`}`,
+        `search?q=${encodeURIComponent(text)}${writtenUntil === undefined ? '' : `&until=${writtenUntil}`}`,
       ).pipe(
         mergeMap(json$),
         map((body) => {
@@ -120,6 +97,37 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
     interrupt$: (id) => done$(`calls/${encodeURIComponent(id)}/interrupt`, 'POST', {}),
     linkTo: (id) => hashOf(id, token),
   };
+};
+
+/** The feed, over lost connections. */
+const followed$ = (
+  request$: (path: string) => Observable<Response>,
+  wait$: ClientOptions['wait$'],
+): Observable<FeedNews> => {
+  const follow$ = (failures: number): Observable<FeedNews> =>
+    defer(() => {
+      let failed = failures;
+      const ended$ = throwError(() => new Error('The connection was lost.'));
+      return concat(
+        request$('feed').pipe(
+          mergeMap(lines$),
+          tap(() => (failed = 0)),
+          map((line): FeedNews => ({ type: 'line', line })),
+        ),
+        ended$,
+      ).pipe(
+        catchError((error: unknown) =>
+          error instanceof Refused
+            ? of({ type: 'refused' } as const)
+            : concat(
+                of({ type: 'lost' } as const),
+                wait$(failed).pipe(ignoreElements()),
+                defer(() => follow$(failed + 1)),
+              ),
+        ),
+      );
+    });
+  return follow$(0);
 };
 
 const json$ = (response: Response): Observable<unknown> => from(response.json());

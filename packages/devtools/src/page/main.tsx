@@ -23,6 +23,14 @@ const wait$ = (failures: number) =>
     };
   });
 
+/** Calls a function with the call of the address whenever it changes. */
+const onLink = (show: (id: string) => void): void => {
+  window.addEventListener('hashchange', () => {
+    const id = linkedCall(location.hash);
+    if (id !== undefined) show(id);
+  });
+};
+
 const start = (root: Element): void => {
   const token = takeToken(location, history, sessionStorage);
   const client = createClient({ token, wait$ });
@@ -61,15 +69,14 @@ const start = (root: Element): void => {
   const send = <T,>(request$: Observable<T>, next: (value: T) => void = () => undefined): void => {
     request$.subscribe({ next, error: report });
   };
-  // A link may name a call that the list does not have.
   const openLinked = (): void => {
     const id = linkedCall(location.hash);
     if (id !== undefined) send(client.open$(id));
   };
-  window.addEventListener('hashchange', () => {
-    const id = linkedCall(location.hash);
-    if (id === undefined || id === ui.selected) return;
+  onLink((id) => {
+    if (id === ui.selected) return;
     set(selectCall(id));
+    // It may be none of the list.
     if (!session.callsById.has(id)) openLinked();
   });
   update();

@@ -56,7 +56,7 @@ export type Mark = { readonly at: number; readonly callId: string } & (
       readonly messageId: string;
       readonly model: string;
       readonly phase: 'started' | 'ended' | 'failed' | 'cancelled';
-      /** What the model got, if layers have changed the request after its interceptors. */
+      /** The request as the model got it, if layers have changed it after its interceptors. */
       readonly sent?: BeforeModel;
     }
   /** The demand of the consumers: while it is closed, sources pause. */
@@ -207,7 +207,7 @@ export interface ForkRequest {
   readonly edits?: Readonly<Record<string, string>>;
 }
 
-/** What a search has found. `until`: where a search of older calls begins; absent if there are none. */
+/** The result of a search. `until`: the time from which older calls can be searched; absent after the oldest. */
 export interface Found {
   readonly ids: readonly string[];
   readonly until?: number;

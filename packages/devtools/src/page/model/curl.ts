@@ -32,7 +32,7 @@ const bodyOf = (request: ModelRequest): object => {
       ...messagesIn(messages).flatMap(messageOf),
     ],
     ...(declared.length > 0 && { tools: declared }),
-    // What is undefined, JSON leaves out.
+    // JSON leaves out undefined fields.
     ...{ tool_choice: choiceOf(toolChoice), temperature, max_tokens: maxTokens },
     stop: stopSequences,
     ...(outputSchema !== undefined && {
@@ -61,7 +61,11 @@ const messageOf = (message: Fields): readonly object[] => {
       ...{ role: 'tool', tool_call_id: result['toolCallId'], content: textIn(result) },
     }));
   const calls = toolCallsIn(message).map(({ id, name, input }) => ({
-    ...{ id, type: 'function', function: { name, arguments: JSON.stringify(input) ?? '{}' } },
+    ...{
+      id,
+      type: 'function',
+      function: { name, arguments: input === undefined ? '{}' : JSON.stringify(input) },
+    },
   }));
   return [{ role, content: textIn(message), ...(calls.length > 0 && { tool_calls: calls }) }];
 };

@@ -79,8 +79,7 @@ interface OpenStream extends ChunkStream {
 }
 
 export const createLog = (folds: readonly Fold[] = []): Log => {
-  const times = createTimes();
-  const segments = createSegments();
+  const [times, segments] = [createTimes(), createSegments()];
   const streamOf = createStreams();
   const whole = createWholeRequests();
   const appendRun = (run: ChunkRun): void => {

@@ -1,4 +1,4 @@
-// What the model got, and what it answered: the requests of a run, and how each differs from the one before.
+// The requests of a run to models, their answers, and how each differs from the one before.
 import type { ShownEvent } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
 import type { Fold } from './log.js';
@@ -28,7 +28,7 @@ export interface ModelRequest {
   readonly before: ModelRequest | undefined;
   /** The model that it was sent to, if it is known. */
   model: string | undefined;
-  /** What the model got, if layers have changed the request of the event. */
+  /** The request as the model got it, if layers have changed that of the event. */
   sent: object | undefined;
   answer: { readonly position: number; readonly event: ShownEvent } | undefined;
 }
@@ -119,7 +119,7 @@ export interface RequestTool {
   readonly isNew: boolean;
 }
 
-/** What a person reads of a request: without keys. */
+/** A request for a person to read, without keys. */
 export interface RequestView {
   readonly system: string;
   /** The system prompt of the request before it, if that was another one. */
@@ -139,7 +139,7 @@ export interface RequestView {
   }[];
 }
 
-/** What the model got. */
+/** The messages and options that the model got. */
 export const contentOfRequest = ({ event, sent }: ModelRequest) => requestOf(sent ?? event);
 
 /** Compares a request to the one before it. */
@@ -147,36 +147,36 @@ export const viewOf = (request: ModelRequest): RequestView => {
   const { before } = request;
   const [own, other] = [contentOfRequest(request), before && contentOfRequest(before)];
   const [now, then] = [messagesOf(own.messages), messagesOf(other?.messages ?? [])];
-  const known = new Set(then.map(keyOf));
-  const kept = new Set(now.map(keyOf));
-  const differs = now.findIndex((message, index) => keyOf(message) !== keyOf(then[index]));
+  const known = new Set(then.map(jsonOf));
+  const kept = new Set(now.map(jsonOf));
+  const differs = now.findIndex((message, index) => jsonOf(message) !== jsonOf(then[index]));
   const system = textOfSystem(own.options);
   const earlier = other && textOfSystem(other.options);
   const tools = toolsOf(own.options);
-  const toolsBefore = new Map(toolsOf(other?.options ?? {}).map((it) => [it.name, keyOf(it)]));
+  const toolsBefore = new Map(toolsOf(other?.options ?? {}).map((it) => [it.name, jsonOf(it)]));
   const { system: _, tools: __, fixedSystem: ___, ...rest } = own.options;
   return {
     system,
     systemBefore: earlier === undefined || earlier === system ? undefined : earlier,
     messages: now.map((message) => ({
       ...message,
-      isNew: other !== undefined && !known.has(keyOf(message)),
+      isNew: other !== undefined && !known.has(jsonOf(message)),
     })),
     same: other === undefined ? 0 : differs === -1 ? now.length : differs,
-    removed: then.filter((message) => !kept.has(keyOf(message))),
+    removed: then.filter((message) => !kept.has(jsonOf(message))),
     tools: tools.map((it) => ({
       ...it,
-      isNew: other !== undefined && toolsBefore.get(it.name) !== keyOf(it),
+      isNew: other !== undefined && toolsBefore.get(it.name) !== jsonOf(it),
     })),
     removedTools: [...toolsBefore.keys()].filter((name) => tools.every((it) => it.name !== name)),
     options: Object.entries(rest).map(([name, value]) => ({
-      ...{ name, value: withoutKeys(JSON.stringify(value) ?? '') },
-      isNew: other !== undefined && keyOf(value) !== keyOf(other.options[name]),
+      ...{ name, value: withoutKeys(jsonOf(value)) },
+      isNew: other !== undefined && jsonOf(value) !== jsonOf(other.options[name]),
     })),
   };
 };
 
-const keyOf = (value: unknown): string => JSON.stringify(value) ?? '';
+const jsonOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value));
 
 const messagesOf = (messages: readonly unknown[]): readonly RequestMessage[] =>
   messagesIn(messages).map((message) => ({
@@ -192,7 +192,7 @@ export const contentOf = (message: Fields): string =>
         .join('\n')
     : [
         textIn(message),
-        ...toolCallsIn(message).map(({ name, input }) => `${name}(${JSON.stringify(input) ?? ''})`),
+        ...toolCallsIn(message).map(({ name, input }) => `${name}(${jsonOf(input)})`),
       ]
         .filter((text) => text !== '')
         .join('\n');

@@ -24,7 +24,7 @@ export const ErrorDetails = ({ error }: { readonly error: unknown }) => {
 /** An error, its cause, and so on. */
 const chainOf = (error: unknown, depth = 0): readonly Fields[] => {
   if (error === undefined || error === null || depth > mostCauses) return [];
-  const fields = isRecord(error) ? error : { message: String(error) };
+  const fields = isRecord(error) ? error : { message: stringOf(error) };
   return [fields, ...chainOf(fields['cause'], depth + 1)];
 };
 

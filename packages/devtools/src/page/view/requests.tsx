@@ -1,4 +1,4 @@
-// What the model got: the prompt of each request, what is new in it, and its answer.
+// The prompt of each request, the news in it, and its answer.
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { fixedText } from '../model/conversation.js';
@@ -84,7 +84,7 @@ const Choice = (props: { readonly list: readonly ModelRequest[]; readonly index:
 };
 
 const Request = ({ request }: { readonly request: ModelRequest }) => {
-  // An event does not change: its answer, and what layers make of it, come later.
+  // An event does not change, but its answer and the request that layers send come later.
   const view = useMemo(() => viewOf(request), [request, request.sent]);
   const { usage } = request.answer === undefined ? {} : anyFields(request.answer.event);
   const tokens = tokensIn(usage);
