@@ -1,5 +1,6 @@
 // The conversation of a run, as it was at any position of its log.
 import type { Mark, ShownEvent } from '../protocol.js';
+import { withoutKeys } from '../secrets.js';
 import { type ChunkStream, type Fold, textUntil } from './log.js';
 import {
   anyFields,
@@ -187,7 +188,9 @@ const onTool = (list: PartList, event: ToolEvent, position: number): void => {
   } else {
     const { isError } = event.result;
     const { error } = anyFields(event);
-    tool.result = { position, text: textIn(event.result), isError, ms: event.ms, error };
+    const text = textIn(event.result);
+    const { ms } = event;
+    tool.result = { position, text: isError ? withoutKeys(text) : text, isError, ms, error };
   }
 };
 

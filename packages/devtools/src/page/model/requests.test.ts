@@ -139,6 +139,7 @@ describe('an error', () => {
     const failed = run.conversation.parts.find(
       (part) => part.type === 'tool' && part.name === 'tickets',
     );
+    expect(failed?.type === 'tool' && failed.result?.text).toContain('Bearer $API_KEY');
     const error = fieldsOf(failed?.type === 'tool' ? failed.result?.error : undefined);
     expect(errorIn(error).message).toMatch(/The counter is closed/u);
     expect(String(error['stack'])).toMatch(/requests\.test-support/u);
