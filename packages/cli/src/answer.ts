@@ -17,7 +17,8 @@ import type { AnswerArguments } from './command-line/arguments.js';
 import type { Prepared } from './prepare.js';
 import { describeError } from './presentation/describe-error.js';
 import { presenterOf } from './presentation/presenter.js';
-import { commandFor } from './runs/hints.js';
+import { wrapFor } from './presentation/wrap.js';
+import { commandFor, hint } from './runs/hints.js';
 import type { Setting } from './setting.js';
 import { isBrokenPipe } from './terminal/output.js';
 
@@ -37,10 +38,10 @@ export const answer = async (
   const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
   const timing = scheduler === undefined ? {} : { scheduler };
   const note = (text: string): void => void stderr.write(`${errorTheme.colors.yellow(text)}\n`);
-  const resumeHint = async (): Promise<string> =>
+  const resumeHint = async (text: string): Promise<string> =>
     runs !== undefined && (await firstValueFrom(hasRecords$(runs.store, callId)))
-      ? `Resume it: ${commandFor('resume', callId, given)}`
-      : '';
+      ? hint(`${text}Resume it:`, commandFor('resume', callId, given), errorTheme)
+      : text.trimEnd();
   try {
     const outcome = await firstValueFrom(
       ask$(begin, presenter, {
@@ -48,18 +49,18 @@ export const answer = async (
         interrupt$,
         terminate$,
         drain$: () => {
-          note(ending);
+          note(wrapFor(ending, errorTheme));
           return calls.drain$({ timeoutMs: drainMs, ...timing });
         },
       }),
     );
     if (outcome === 'stopped' || outcome === 'terminated')
-      note(`${outcome === 'stopped' ? '\n' : ''}Stopped. ${await resumeHint()}`.trimEnd());
+      note(`${outcome === 'stopped' ? '\n' : ''}${await resumeHint('Stopped. ')}`);
     return outcome;
   } catch (error) {
     if (isBrokenPipe(error)) throw error;
     stderr.write(`${describeError(error, errorTheme, debug)}\n`);
-    const how = await resumeHint();
+    const how = await resumeHint('');
     if (how !== '') note(how);
     return 'failed';
   }

@@ -1,13 +1,14 @@
 #!/usr/bin/env node
-import { type Parsed, parseArguments } from './command-line/parse-arguments.js';
+import { type Parsed, parseArguments, type Unsure } from './command-line/parse-arguments.js';
 
 const parsed = parseArguments(process.argv.slice(2), {
   writeOut: (text) => process.stdout.write(text),
   writeErr: (text) => process.stderr.write(text),
+  columns: process.stdout.isTTY ? process.stdout.columns : undefined,
 });
 
 /** Loads RxJS and what answers, which takes most of the time to start, only if there is something to run. */
-const run = async (it: Parsed): Promise<number> => {
+const run = async (it: Parsed | Unsure): Promise<number> => {
   const { performHere } = await import('./perform-here.js');
   return performHere(it);
 };

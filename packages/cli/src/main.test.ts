@@ -136,6 +136,40 @@ describe('millrace', () => {
     expect(err).toMatch(/Did you mean --json\?/);
   });
 
+  it.each([
+    [['rnus'], 'runs'],
+    [['rnus', '3f2a', '--json'], 'runs'],
+    [['-q', 'resme', 'last'], 'resume'],
+    [['flwo', 'run', 'a.json'], 'flow'],
+    [['help', 'devtool'], 'devtools'],
+    [['--json', 'servr', '--port', '0'], 'serve'],
+  ])('asks no model for a misspelled command: %j', async (argv, meant) => {
+    const asked: unknown[] = [];
+    const model = scriptedModel((request) => {
+      asked.push(request);
+      return [text('Hello.')];
+    });
+    const { code, out, err } = await ran(argv, model);
+    expect([code, out, asked]).toEqual([2, '', []]);
+    expect(err).toContain(`\n(Did you mean ${meant}?)\n`);
+  });
+
+  it.each([
+    [['ask', 'rnus'], '1: rnus'],
+    [['--', 'rnus'], '1: rnus'],
+    [['Rnus'], '1: Rnus'],
+    [['hello'], '1: hello'],
+    [['run', 'the', 'numbers'], '1: run the numbers'],
+  ])('asks %j as a question', async (argv, answered) => {
+    const [mark = '', ...words] = argv;
+    const quiet = mark === 'ask' ? ['ask', '-q', ...words] : ['-q', ...argv];
+    expect(await ran(quiet, scriptedModel(echoed))).toEqual({
+      code: 0,
+      out: `${answered}\n`,
+      err: '',
+    });
+  });
+
   it('asks for the model that is named, by an option before a variable', async () => {
     const asked: (string | undefined)[] = [];
     const choice: ModelChoice = {
@@ -194,6 +228,59 @@ describe('millrace in a terminal', () => {
     return { code, out: out.text(), err: err.text() };
   };
 
+  const narrow = async (argv: readonly string[], model: Model) => {
+    const out = fakeOutput();
+    const err = fakeOutput();
+    const { environment } = fakeEnvironment(argv, {
+      stdout: Object.assign(out.stream, { isTTY: true, columns: 40 }),
+      stderr: Object.assign(err.stream, { isTTY: true, columns: 40 }),
+      env: { NO_COLOR: '1', MILLRACE_STORE: 'none' },
+      models: [choiceOf(model)],
+    });
+    const code = await main(environment);
+    return { code, out: out.text(), err: err.text() };
+  };
+  const widest = (written: string) =>
+    Math.max(...written.split('\n').map((line) => Array.from(line).length));
+  const sentence = 'Backpressure reaches the socket of the provider when the reader is slow.';
+
+  it('wraps the answer between words while it streams', async () => {
+    const pieces = Array.from(sentence, (letter) => text(letter));
+    const { out } = await narrow(['How?'], scriptedModel(pieces));
+    expect(out).toContain(
+      '\nBackpressure reaches the socket of the\nprovider when the reader is slow.\n',
+    );
+    expect(out).toMatch(/\nanswered in .*\n.* 0 out\n\nreasoning/);
+    expect(widest(out)).toBeLessThanOrEqual(40);
+    expect((await narrow(['-q', 'How?'], scriptedModel(pieces))).out).toBe(
+      'Backpressure reaches the socket of the\nprovider when the reader is slow.\n',
+    );
+  });
+
+  it('wraps errors, and nothing that is not for a terminal', async () => {
+    const fails = () => {
+      throw new MillraceError('config', sentence);
+    };
+    const { err } = await narrow(['Hi'], scriptedModel(fails));
+    expect(err).toBe(
+      '✗ Backpressure reaches the socket of the\nprovider when the reader is slow.\n  config\n',
+    );
+    expect((await ran(['Hi'], scriptedModel(fails))).err).toBe(`✗ ${sentence}\n  config\n`);
+    const { out } = await narrow(['--json', 'How?'], scriptedModel([text(sentence)]));
+    expect(out.trimEnd().split('\n').map(typeIn)).toContain('postCall');
+    expect((await ran(['-q', 'How?'], scriptedModel([text(sentence)]))).out).toBe(`${sentence}\n`);
+  });
+
+  it.each(['--help', 'runs', 'fork', 'flow run', 'serve'])('fits its help: %s', async (command) => {
+    const argv = command.startsWith('-') ? [command] : [...command.split(' '), '--help'];
+    const { out } = await narrow(argv, hello());
+    // Command lines stay whole: readers copy them.
+    const prose = out.split('\n').filter((line) => !/^Usage:|^ +(?:\$|-)/.test(line));
+    expect(widest(prose.join('\n'))).toBeLessThanOrEqual(40);
+    const words = (given: string) => given.split(/\s+/).filter((word) => word !== '');
+    expect(words(out)).toEqual(words((await ran(argv)).out));
+  });
+
   it('asks for questions, and remembers', async () => {
     const { code, out } = await chatted(scriptedModel(echoed, echoed), 'one\r', 'two\r', '\r');
     expect(code).toBe(0);
@@ -206,7 +293,7 @@ describe('millrace in a terminal', () => {
     const argv = ['--store', store];
     const first = await chattedIn(argv, scriptedModel(echoed), 'one\r', '\r');
     const [, session = ''] =
-      /Continue this conversation: millrace (--session .*)\n$/.exec(first.out) ?? [];
+      /Continue this conversation:\s+npx @millrace\/cli (--session .*)\n$/.exec(first.out) ?? [];
     const [, name = ''] = session.split(' ');
     const again = [...argv, '--session', name];
     expect((await chattedIn(again, scriptedModel(echoed), 'two\r', '\r')).out).toContain(

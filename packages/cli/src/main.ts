@@ -1,6 +1,8 @@
+import { commandNames, unknownCommand } from './command-line/help.js';
+import { type Parsed, parseArguments, type Unsure } from './command-line/parse-arguments.js';
 import type { Environment } from './environment.js';
-import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
-import { type Parsed, parseArguments } from './command-line/parse-arguments.js';
+import { wrongUsage } from './exit-codes.js';
+import { flush, isBrokenPipe, type Output, watchOutput } from './terminal/output.js';
 import { createTheme } from './presentation/theme.js';
 
 /** Runs the command in an environment. Resolves to its exit code when all output is written. */
@@ -9,15 +11,33 @@ export const main = (environment: Environment): Promise<number> => {
   const parsed = parseArguments(argv, {
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
+    columns: stdout.isTTY === true ? stdout.columns : undefined,
   });
   return perform(environment, parsed);
 };
 
 /** The same for arguments that are parsed already. */
-export const perform = async (environment: Environment, parsed: Parsed): Promise<number> => {
-  const { env, platform, stdout, stderr } = environment;
+export const perform = async (
+  environment: Environment,
+  given: Parsed | Unsure,
+): Promise<number> => {
+  const { stderr, stdout } = environment;
   const output = watchOutput(stdout);
   watchOutput(stderr);
+  if (given.status !== 'unsure') return performParsed(environment, given, output);
+  const { nearMatches } = await import('millrace/values');
+  const [meant] = nearMatches(given.word, commandNames, 1);
+  if (meant === undefined) return performParsed(environment, given.otherwise(), output);
+  stderr.write(unknownCommand(given.word, meant));
+  return wrongUsage;
+};
+
+const performParsed = async (
+  environment: Environment,
+  parsed: Parsed,
+  output: Output,
+): Promise<number> => {
+  const { env, platform, stdout, stderr } = environment;
   if (parsed.status === 'done') return parsed.code;
   const { given } = parsed;
   const look = { env, platform, color: given.color };

@@ -1,11 +1,11 @@
 import { config, fromEvent, merge } from 'rxjs';
-import type { Parsed } from './command-line/parse-arguments.js';
+import type { Parsed, Unsure } from './command-line/parse-arguments.js';
 import { perform } from './main.js';
 import { describeError } from './presentation/describe-error.js';
 import { plainTheme } from './presentation/theme.js';
 
 /** Runs a command with the streams, variables and signals of this process. Resolves to its exit code. */
-export const performHere = (parsed: Parsed): Promise<number> => {
+export const performHere = (parsed: Parsed | Unsure): Promise<number> => {
   config.onUnhandledError = (error) => {
     process.stderr.write(`${describeError(error, plainTheme)}\n`);
   };

@@ -6,7 +6,7 @@ import { newCallId } from './runs/run-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
 import { isHumanOutput } from './presentation/presenter.js';
-import { storeOption } from './runs/hints.js';
+import { hint, storeOption } from './runs/hints.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 import { startCall, callableFor } from './callable-for.js';
@@ -43,7 +43,8 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
     },
   });
   if (asked > 0 && runs !== undefined) {
-    print(`Continue this conversation: millrace --session ${name}${storeOption(given.store)}`);
+    const command = `npx @millrace/cli --session ${name}${storeOption(given.store)}`;
+    print(hint('Continue this conversation:', command, theme));
   }
   await tidy(runs, setting, end);
   await runs?.close();

@@ -1,8 +1,7 @@
-import { nearMatches } from 'millrace/values';
 import { firstValueFrom } from 'rxjs';
 import { answer } from './answer.js';
 import type { AskArguments } from './command-line/arguments.js';
-import { commandNames, helpHint } from './command-line/help.js';
+import { helpHint } from './command-line/help.js';
 import { exitCodes, wrongUsage } from './exit-codes.js';
 import { givenQuestion$ } from './given-question.js';
 import { newCallId } from './runs/run-id.js';
@@ -13,9 +12,6 @@ import { oneLine } from './presentation/shorten.js';
 import { startCall, callableFor } from './callable-for.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
-
-/** A single word may be a misspelled command. */
-const isOneWord = /^[a-z]+$/;
 
 /** Answers one question. Resolves to the exit code. */
 export const runQuestion = async (setting: Setting<AskArguments>): Promise<number> => {
@@ -31,11 +27,6 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
   if (isHumanOutput(given)) {
     const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
     output.stream.write(`${promptSign(theme)}${shown}\n`);
-    const [meant] = isOneWord.test(given.question) ? nearMatches(given.question, commandNames) : [];
-    if (meant !== undefined && meant !== given.question) {
-      const hint = `Asked as a question. Did you mean: npx @millrace/cli ${meant}?`;
-      environment.stderr.write(`${errorTheme.colors.dim(hint)}\n`);
-    }
   } else if (isOwn) {
     environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
   }

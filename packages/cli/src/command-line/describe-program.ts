@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import type { Arguments, FlowArguments } from './arguments.js';
+import { notesIn } from './help-layout.js';
 import {
   commandHint,
   commandNames,
@@ -36,6 +37,11 @@ export type Accept = (given: Arguments) => void;
 /** Configures a command before subcommands are added, which inherit the configuration. */
 export type SetUp = (program: Command) => Command;
 
+const notes =
+  (text: string) =>
+  ({ command }: { readonly command: Command }): string =>
+    notesIn(text, command);
+
 /** Describes the command line: the question, and with `withCommands` the commands. */
 export const describeProgram = (setUp: SetUp, accept: Accept, withCommands: boolean): Command => {
   const program = withAskOptions(setUp(new Command('npx @millrace/cli')), accept)
@@ -43,7 +49,7 @@ export const describeProgram = (setUp: SetUp, accept: Accept, withCommands: bool
     .version(version(), '-V, --version', 'print the version')
     // Many commands use -v for the version.
     .addOption(new Option('-v').hideHelp())
-    .addHelpText('after', programHelp)
+    .addHelpText('after', notes(programHelp))
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
     .enablePositionalOptions()
@@ -56,7 +62,7 @@ const addCommands = (program: Command, accept: Accept): Command => {
     program
       .command(name)
       .description(about)
-      .addHelpText('after', help)
+      .addHelpText('after', notes(help))
       .showHelpAfterError(commandHint(name))
       .allowExcessArguments(false);
   addWords(program, accept);
@@ -247,7 +253,7 @@ const addFlow = (add: Add, accept: Accept): void => {
     flow
       .command(action)
       .description(about)
-      .addHelpText('after', help)
+      .addHelpText('after', notes(help))
       .showHelpAfterError(`(for more information: npx @millrace/cli flow ${action} --help)`)
       .addArgument(new Argument('<file>', 'the document').argParser(notBlank))
       .addOption(

@@ -19,6 +19,13 @@ export const helpHint = '(for more information: npx @millrace/cli --help)';
 export const commandHint = (name: string): string =>
   `(for more information: npx @millrace/cli ${name} --help; to ask a question that starts with this word: npx @millrace/cli ask "${name} …")`;
 
+/** The usage error for a misspelled command. */
+export const unknownCommand = (word: string, meant: string): string =>
+  `error: unknown command '${word}'
+(Did you mean ${meant}?)
+(to ask it as a question: npx @millrace/cli ask ${word})
+`;
+
 export const programHelp = `
 Without a question, it chats in a terminal (not with --json, which requires a question). In a pipe,
 it reads the question from stdin; if stdin is empty, it asks a sample question. Ctrl-C interrupts

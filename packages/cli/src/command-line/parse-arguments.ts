@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import type { Arguments } from './arguments.js';
 import { describeProgram, version } from './describe-program.js';
 import { commandNames } from './help.js';
+import { helpFor } from './help-layout.js';
 import type { Options } from './to-arguments.js';
 
 /** The arguments of a command to run, or an exit code if the output is complete, as for `--help`. */
@@ -9,16 +10,46 @@ export type Parsed =
   | { readonly status: 'run'; readonly given: Arguments }
   | { readonly status: 'done'; readonly code: 0 | 2 };
 
+/** A word that may be a misspelled command. If it is none, the arguments are those of a question. */
+export interface Unsure {
+  readonly status: 'unsure';
+  readonly word: string;
+  readonly otherwise: () => Parsed;
+}
+
 /** Where to write the help, the version and usage errors. */
 export interface ParseOutput {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
+  /** The width of the terminal; undefined for another output. */
+  readonly columns?: number | undefined;
 }
 
-export const parseArguments = (argv: readonly string[], output: ParseOutput): Parsed => {
+export const parseArguments = (argv: readonly string[], output: ParseOutput): Parsed | Unsure => {
+  const word = wordOf(argv);
+  const otherwise = (): Parsed => parsed(argv, output);
+  return word === undefined ? otherwise() : { status: 'unsure', word, otherwise };
+};
+
+/** The word that stands where a command would, if the arguments after it could be those of one. */
+const wordOf = (argv: readonly string[]): string | undefined => {
+  const [word = '', ...rest] = argv.slice(argv.findIndex((it) => !beforeCommand.test(it)));
+  const isWord = /^[a-z]{3,}$/.test(word) && ![...commandNames, 'help', 'version'].includes(word);
+  return isWord && !rest.includes('--') && rest.every((it) => ofCommand.test(it))
+    ? word
+    : undefined;
+};
+
+/** What may stand before the name of a command: options without a value, and the word `help`. */
+const beforeCommand = /^(?:-q|--quiet|--json|--no-color|--no-store|help)$/;
+
+/** What may follow a command: an option, an id, a path, a number, or an action of `flow`. */
+const ofCommand = /^(?:-.*|\S*[\d./]\S*|run|check|picture|last)$/;
+
+const parsed = (argv: readonly string[], output: ParseOutput): Parsed => {
   const taken: Arguments[] = [];
   const program = describeProgram(
-    (command) => command.exitOverride().configureOutput(output),
+    (command) => command.exitOverride().configureOutput(output).configureHelp(helpFor(output)),
     (given) => taken.push(given),
     mayNameCommand(argv),
   );

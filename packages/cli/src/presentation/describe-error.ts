@@ -2,6 +2,7 @@ import { isMillraceError } from 'millrace';
 import { messageOf } from 'millrace/values';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
+import { wrapFor } from './wrap.js';
 
 /** Codes of errors that the user can fix: their technical message says how. */
 const fixableByUser: readonly string[] = [
@@ -15,11 +16,8 @@ const fixableByUser: readonly string[] = [
 ];
 
 /** Describes an error: first for users, then for developers. With `debug`, includes the stack. */
-export const describeError = (
-  error: unknown,
-  { colors, unicode }: Pick<Theme, 'colors' | 'unicode'>,
-  debug = false,
-): string => {
+export const describeError = (error: unknown, theme: Theme, debug = false): string => {
+  const { colors, unicode } = theme;
   const technical = messageOf(error);
   const [code, forPeople] = isMillraceError(error)
     ? [error.code, error.userMessage]
@@ -29,7 +27,8 @@ export const describeError = (
     : [forPeople, `${code}: ${technical}`];
   const stack = debug && error instanceof Error ? [error.stack ?? ''] : [];
   return [
-    `${colors.red(unicode ? '✗' : 'x')} ${printable(headline)}`,
-    ...[detail, ...stack].map((text) => colors.dim(`  ${printable(text)}`)),
+    wrapFor(`${colors.red(unicode ? '✗' : 'x')} ${printable(headline)}`, theme),
+    wrapFor(colors.dim(`  ${printable(detail)}`), theme),
+    ...stack.map((text) => colors.dim(`  ${printable(text)}`)),
   ].join('\n');
 };

@@ -6,6 +6,7 @@ import { present } from './present.js';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 import { toJsonLines } from './to-json-lines.js';
+import { wrapLines } from './wrap.js';
 
 export const presenterOf = (
   { json, quiet }: PrintArguments,
@@ -13,7 +14,10 @@ export const presenterOf = (
   unit: UsageUnit,
 ): OperatorFunction<AgentEvent, string> => {
   if (json) return toJsonLines;
-  return quiet ? answerOnly : present({ theme, unit });
+  const presented = quiet ? answerOnly : present({ theme, unit });
+  return theme.isTerminal === true
+    ? (event$) => event$.pipe(presented, wrapLines(theme.width))
+    : presented;
 };
 
 /** Whether the output is for humans, with hints and notes. */

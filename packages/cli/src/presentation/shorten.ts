@@ -1,11 +1,12 @@
+import { columnsOf } from './columns.js';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 
-/** Shortens text to one line of up to `room` characters, with an ellipsis if it was cut. */
+/** Shortens text to one line of up to `room` columns, with an ellipsis if it was cut. */
 export const oneLine = (text: string, room: number, { unicode }: Pick<Theme, 'unicode'>): string =>
   clip(printable(text).trim().replaceAll(/\s+/g, ' '), room, unicode ? '…' : '...');
 
-/** The first lines, each with up to `room` characters, and a line with the number of omitted ones. */
+/** The first lines, each with up to `room` columns, and a line with the number of omitted ones. */
 export const firstLines = (
   text: string,
   room: number,
@@ -23,9 +24,13 @@ export const firstLines = (
 };
 
 const clip = (line: string, room: number, mark: string): string => {
-  if (line.length <= room) return line;
-  const characters = Array.from(line);
-  return characters.length <= room
-    ? line
-    : `${characters.slice(0, Math.max(room - mark.length, 1)).join('')}${mark}`;
+  const most = room * 4;
+  if (line.length <= most && columnsOf(line) <= room) return line;
+  let columns = 0;
+  const characters = Array.from(line.slice(0, most));
+  const end = characters.findIndex((character) => {
+    columns += columnsOf(character);
+    return columns > room - mark.length;
+  });
+  return `${characters.slice(0, Math.max(end, 1)).join('')}${mark}`;
 };

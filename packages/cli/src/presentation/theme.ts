@@ -10,6 +10,8 @@ export interface Theme {
   readonly unicode: boolean;
   /** Maximum line width, in columns. */
   readonly width: number;
+  /** Whether it is a terminal, where text wraps between words. Default: false. */
+  readonly isTerminal?: boolean;
 }
 
 /** The environment that determines a theme. */
@@ -36,6 +38,7 @@ export const createTheme = ({ env, platform, output, color }: ThemeInit): Theme 
   colors: picocolors.createColors(color && hasColor(env, output)),
   unicode: hasUnicode(env, platform),
   width: widthOf(output),
+  isTerminal: output.isTTY === true,
 });
 
 /** A terminal reports 0 if it does not know its columns. */

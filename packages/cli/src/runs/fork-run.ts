@@ -71,5 +71,5 @@ const historyOf$ = (
 const tooShort = (): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    'Only the question of this run is recorded. Ask again with millrace "…".',
+    'Only the question of this run is recorded. Ask again with npx @millrace/cli "…".',
   );

@@ -51,6 +51,6 @@ const lineOf = (
 ): string => {
   const isEdited = summary !== former;
   const head = `  ${isEdited ? 'edited' : 'kept'} ${id}  `;
-  const line = `${head}${oneLine(summary, Math.max(look.width - head.length, 20), look)}\n`;
+  const line = `${head}${oneLine(summary, Math.max(look.width - head.length, 8), look)}\n`;
   return isEdited ? colors.yellow(line) : colors.dim(line);
 };

@@ -3,9 +3,10 @@ import { firstValueFrom, NEVER } from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ReplayArguments } from '../command-line/arguments.js';
 import { isHumanOutput, presenterOf } from '../presentation/presenter.js';
+import type { Theme } from '../presentation/theme.js';
 import type { Setting } from '../setting.js';
 import { findRun$ } from './find-run.js';
-import { commandFor } from './hints.js';
+import { commandFor, hint } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
 import { questionLine } from '../presentation/introduction.js';
 import { writeOutput$ } from './write-output.js';
@@ -39,7 +40,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
         terminate$,
       }),
     );
-    const more = noteOn(run, given);
+    const more = noteOn(run, given, errorTheme);
     if (outcome === 'answered' && !given.follow && more !== '') {
       stderr.write(`${errorTheme.colors.yellow(more)}\n`);
     }
@@ -50,11 +51,12 @@ const aboutOf = (run: CallSummary): string =>
   run.status === 'unreadable' ? `Cannot be read: ${run.why}` : run.question;
 
 /** A hint if the replay does not show the end of the run. */
-const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments): string => {
+const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments, theme: Theme): string => {
   if (status === 'running') {
-    return `It is still running. Follow it: ${commandFor('replay', callId, given)} --follow`;
+    const follow = `${commandFor('replay', callId, given)} --follow`;
+    return hint('It is still running. Follow it:', follow, theme);
   }
   return status === 'unfinished'
-    ? `It is unfinished. Resume it: ${commandFor('resume', callId, given)}`
+    ? hint('It is unfinished. Resume it:', commandFor('resume', callId, given), theme)
     : '';
 };

@@ -44,3 +44,25 @@ it('shortens an id as long as no other begins so', () => {
   expect(shortId('0123456789')).toBe('01234567');
   expect(shortId('0123456789', ['0123456789', '0123456700'])).toBe('012345678');
 });
+
+it('leaves out columns in a narrow terminal, the least important first', () => {
+  const run: CallSummary = {
+    ...base,
+    callId: 'aaaaaaaaaa',
+    createdAt: now - 500,
+    updatedAt: now,
+    status: 'unfinished',
+    sessionId: '日本への旅',
+    question: '東京は今何時ですか。それから大阪はどうですか。',
+  };
+  const at = (width: number) => runsTable([run], { ...plainTheme, width }, now).split('\n');
+  expect(at(80)[1]).toBe(
+    'aaaaaaaa  now   unfinished  500 ms  日本への旅  東京は今何時ですか。それから大…',
+  );
+  expect(at(57)[0]).toBe('id        when  status      session     question');
+  expect(at(40)).toEqual([
+    'id        when  status      question',
+    'aaaaaaaa  now   unfinished  東京は今何…',
+    '',
+  ]);
+});

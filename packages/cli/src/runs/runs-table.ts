@@ -1,26 +1,26 @@
 import type { CallSummary } from 'millrace/journal';
 import { assistantName } from '../create-assistant.js';
+import { columnsOf } from '../presentation/columns.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
 import { statusColor, statusOf } from './describe-status.js';
 import { shortId } from './run-id.js';
 
-/** Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits an empty session column. */
+/**
+ * Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits an empty session column, and in
+ * a narrow terminal the columns that leave no room for the question.
+ */
 export const runsTable = (runs: readonly CallSummary[], theme: Theme, now: number): string => {
   const ids = runs.map(({ callId }) => callId);
   const rows = runs.map((run) => rowOf(run, ids, now));
-  const wide = columns.map((name) =>
-    Math.max(name.length, ...rows.map((row) => Math.min(row[name].length, widest))),
-  );
-  const isThere = columns.map((name) => name !== 'session' || rows.some((row) => row[name] !== ''));
-  const line = (row: Row, paint: (name: Column, text: string) => string): string => {
-    const cells = columns.flatMap((name, index) =>
-      isThere[index] === true ? [paint(name, fitted(row[name], wide[index] ?? 0, theme))] : [],
-    );
-    const used = wide.reduce((sum, one, index) => sum + (isThere[index] === true ? one + 2 : 0), 0);
-    return [...cells, oneLine(row.question, Math.max(theme.width - used, 20), theme)].join('  ');
-  };
+  const shown = fittingColumns(rows, theme);
+  const room = theme.width - usedBy(shown);
+  const line = (row: Row, paint: (name: Column, text: string) => string): string =>
+    [
+      ...shown.map(({ name, width }) => paint(name, fitted(row[name], width, theme))),
+      oneLine(row.question, Math.max(room, 8), theme),
+    ].join('  ');
   const head = line(headings, (_name, text) => text);
   const body = rows.map((row, index) =>
     line(row, (name, text) => {
@@ -33,9 +33,41 @@ export const runsTable = (runs: readonly CallSummary[], theme: Theme, now: numbe
   return [theme.colors.dim(head), ...body].map((text) => `${text.trimEnd()}\n`).join('');
 };
 
+interface Shown {
+  readonly name: Column;
+  readonly width: number;
+}
+
+/** The columns before the question, with their widths. */
+const fittingColumns = (
+  rows: readonly Row[],
+  { width }: Pick<Theme, 'width'>,
+): readonly Shown[] => {
+  const all = columns
+    .filter((name) => name !== 'session' || rows.some((row) => row[name] !== ''))
+    .map((name) => ({
+      name,
+      width: Math.min(Math.max(name.length, ...rows.map((row) => columnsOf(row[name]))), widest),
+    }));
+  return leastImportant.reduce<readonly Shown[]>(
+    (shown, name) =>
+      width - usedBy(shown) < leastQuestion ? shown.filter((it) => it.name !== name) : shown,
+    all,
+  );
+};
+
+const usedBy = (shown: readonly Shown[]): number =>
+  shown.reduce((sum, { width }) => sum + width + 2, 0);
+
 type Column = 'id' | 'when' | 'status' | 'took' | 'session';
 
 const columns: readonly Column[] = ['id', 'when', 'status', 'took', 'session'];
+
+/** In this order, columns make room for the question. */
+const leastImportant: readonly Column[] = ['took', 'session', 'when', 'status'];
+
+/** The columns that a question needs at least. */
+const leastQuestion = 16;
 
 type Row = Readonly<Record<Column | 'question', string>>;
 
@@ -48,7 +80,7 @@ const headings: Row = {
   question: 'question',
 };
 
-/** Maximum number of characters in a cell. */
+/** Maximum width of a cell, in columns. */
 const widest = 24;
 
 const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
@@ -70,8 +102,10 @@ const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
   };
 };
 
-const fitted = (text: string, width: number, theme: Theme): string =>
-  oneLine(text, width, theme).padEnd(width);
+const fitted = (text: string, width: number, theme: Theme): string => {
+  const shown = oneLine(text, width, theme);
+  return shown + ' '.repeat(Math.max(width - columnsOf(shown), 0));
+};
 
 /** Units, in milliseconds. */
 const units = [

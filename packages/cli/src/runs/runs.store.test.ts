@@ -7,6 +7,7 @@ import { journal } from 'millrace/journal';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom, Subject } from 'rxjs';
+import { fakeOutput } from '../terminal/fake-terminal.test-support.js';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
@@ -126,7 +127,7 @@ describe('npx @millrace/cli runs', () => {
     const { code, out } = await home.ran(['runs']);
     expect([code, out]).toEqual([
       0,
-      expect.stringMatching(/^There are no runs in .*millrace "2 \+ 2"\n$/),
+      expect.stringMatching(/^There are no runs in .*npx @millrace\/cli "2 \+ 2"\n$/),
     ]);
   });
 
@@ -137,7 +138,7 @@ describe('npx @millrace/cli runs', () => {
       const listed = await home.ran(['runs', '--store', typo]);
       expect([listed.code, listed.out]).toEqual([
         0,
-        `There are no runs in ${typo}, which does not exist. Ask something: millrace "2 + 2"\n`,
+        `There are no runs in ${typo}, which does not exist. Ask something: npx @millrace/cli "2 + 2"\n`,
       ]);
       for (const command of ['runs', 'replay', 'resume']) {
         const { code, err } = await home.ran([command, 'some', '--store', typo]);
@@ -190,14 +191,25 @@ describe('npx @millrace/cli runs', () => {
     expect(out).toMatch(new RegExp(`npx @millrace/cli fork ${id.slice(0, 8)} --at <step>\\n$`));
   });
 
-  it('is what a question that nearly names it may have meant', async () => {
-    const { code, err } = await home.ran(['rusn']);
-    expect([code, err]).toEqual([
-      0,
-      'Asked as a question. Did you mean: npx @millrace/cli runs?\n',
+  it('fits a terminal of 40 columns, with its steps', async () => {
+    const narrow = async (argv: readonly string[]) => {
+      const out = fakeOutput();
+      const stdout = Object.assign(out.stream, { isTTY: true, columns: 40 });
+      await home.ran(argv, undefined, { stdout, env: { NO_COLOR: '1' } });
+      return out.text().split('\n');
+    };
+    await home.ran(['What is 6 * 7, and why is it the answer to all of it?'], calculating());
+    const list = await narrow(['runs']);
+    const shown = await narrow(['runs', await only()]);
+    expect(list).toEqual([
+      expect.stringMatching(/^id {8}.*status {2}question$/),
+      expect.stringMatching(/^\w{8} {2}.*ended {3}What is 6 .*…$/),
+      '',
     ]);
-    expect((await home.ran(['ask', 'runs'])).err).toBe('');
-    expect((await home.ran(['Hello'])).err).toBe('');
+    expect(shown).toContainEqual(expect.stringMatching(/^1\/0 +tool +\S/));
+    for (const line of [...list, ...shown]) {
+      if (!line.startsWith('  npx ')) expect(line.length).toBeLessThanOrEqual(40);
+    }
   });
 
   it('lists the ids if one is unknown or fits several', async () => {

@@ -7,9 +7,10 @@ import { milliseconds } from '../presentation/milliseconds.js';
 import { present } from '../presentation/present.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
+import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { statusColor, statusOf } from './describe-status.js';
-import { commandFor } from './hints.js';
+import { commandFor, hint } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { questionLine } from '../presentation/introduction.js';
 import { runModel$ } from './run-model.js';
@@ -44,14 +45,15 @@ export const showRun = async (
     [
       `${headOf(run, model?.about, theme)}\n`,
       run.status === 'unreadable' ? '' : questionLine(run.question, theme),
-      pictured,
+      wrapFor(pictured, theme),
       `\n${stepsTable(steps, theme)}`,
-      `\n${theme.colors.dim(forkNote(run, given))}\n`,
+      `\n${theme.colors.dim(forkNote(run, given, theme))}\n`,
     ].join(''),
   );
 };
 
-const headOf = (run: CallSummary, about: string | undefined, { colors }: Theme): string => {
+const headOf = (run: CallSummary, about: string | undefined, theme: Theme): string => {
+  const { colors } = theme;
   const { callId, createdAt, updatedAt } = run;
   const status = statusOf(run);
   const facts = [
@@ -64,23 +66,29 @@ const headOf = (run: CallSummary, about: string | undefined, { colors }: Theme):
       ? []
       : [`forked from ${shortId(run.forkedFrom.callId)}`]),
   ];
-  return facts.join('  ');
+  return wrapFor(facts.join('  '), theme);
 };
 
-const forkNote = (run: CallSummary, given: RunsArguments): string =>
+const forkNote = (run: CallSummary, given: RunsArguments, theme: Theme): string =>
   statusOf(run) === 'unfinished'
-    ? `It is unfinished. Resume it: ${commandFor('resume', run.callId, given)}`
-    : `Repeat a part of it: ${commandFor('fork', run.callId, given)} --at <step>`;
+    ? hint('It is unfinished. Resume it:', commandFor('resume', run.callId, given), theme)
+    : hint('Repeat a part of it:', `${commandFor('fork', run.callId, given)} --at <step>`, theme);
 
+/** One line for each step. If that leaves no room for results, each result has a line of its own. */
 const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {
-  const widest = Math.max(4, ...steps.map(({ id }) => id.length));
-  const wide = Math.min(widest, Math.floor(theme.width / 2));
+  const wide = Math.max(4, ...steps.map(({ id }) => id.length));
+  const room = theme.width - wide - 11;
   const line = (id: string, kind: string, summary: string): string => {
-    const room = Math.max(theme.width - wide - 11, 20);
-    return `${oneLine(id, Math.max(wide, id.length), theme).padEnd(wide)}  ${kind.padEnd(7)}  ${oneLine(summary, room, theme)}`.trimEnd();
+    const head = `${id.padEnd(wide)}  ${kind.padEnd(7)}`;
+    return room < leastRoom
+      ? `${head.trimEnd()}\n  ${oneLine(summary, theme.width - 2, theme)}`
+      : `${head}  ${oneLine(summary, room, theme)}`.trimEnd();
   };
   const rows = steps.map(({ id, kind, summary }) => line(id, kind, summary));
   return [theme.colors.dim(line('step', 'kind', 'result')), ...rows]
     .map((row) => `${row}\n`)
     .join('');
 };
+
+/** The columns that a result needs beside its step. */
+const leastRoom = 16;

@@ -2,10 +2,11 @@ import { calls$, type CallSummary } from 'millrace/journal';
 import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import type { RunsArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
+import type { Theme } from '../presentation/theme.js';
 import type { Setting } from '../setting.js';
 import { statusOf } from './describe-status.js';
 import { findRun$ } from './find-run.js';
-import { commandFor } from './hints.js';
+import { commandFor, hint } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { runsTable } from './runs-table.js';
 import { shortId } from './run-id.js';
@@ -41,12 +42,14 @@ const list = async (
   }
   if (shown.length === 0) {
     const where = `${describePlace(place)}${missingNote(place)}`;
-    write(`There are no runs in ${where}. Ask something: millrace "2 + 2"\n`);
+    write(
+      `${hint(`There are no runs in ${where}. Ask something:`, 'npx @millrace/cli "2 + 2"', theme)}\n`,
+    );
     return;
   }
   const { scheduler = asyncScheduler } = environment;
   write(runsTable(shown, theme, scheduler.now()));
-  const notes = [...brokenOff(shown, given), ...(found.length > limit ? [moreNote] : [])];
+  const notes = [...brokenOff(shown, given, theme), ...(found.length > limit ? [moreNote] : [])];
   if (isHumanOutput(given) && notes.length > 0) {
     write(`\n${notes.map((note) => `${theme.colors.dim(note)}\n`).join('')}`);
   }
@@ -57,13 +60,20 @@ const moreNote = 'There are more: use --limit <number> or --all.';
 /** Maximum number of hints to resume a run. */
 const mostNotes = 3;
 
-const brokenOff = (runs: readonly CallSummary[], given: RunsArguments): readonly string[] => {
+const brokenOff = (
+  runs: readonly CallSummary[],
+  given: RunsArguments,
+  theme: Theme,
+): readonly string[] => {
   const ids = runs.map(({ callId }) => callId);
   return runs
     .filter((run) => statusOf(run) === 'unfinished')
     .slice(0, mostNotes)
-    .map(
-      ({ callId }) =>
-        `${shortId(callId, ids)} is unfinished. Resume it: ${commandFor('resume', callId, given)}`,
+    .map(({ callId }) =>
+      hint(
+        `${shortId(callId, ids)} is unfinished. Resume it:`,
+        commandFor('resume', callId, given),
+        theme,
+      ),
     );
 };

@@ -1,0 +1,45 @@
+import type { Command, Help, HelpConfiguration } from 'commander';
+import type { ParseOutput } from './parse-arguments.js';
+
+const leastWidth = 40;
+/** Wider lines are hard to read; the width of an output that is not a terminal, too. */
+const mostWidth = 100;
+
+/** Below this width, a description stands under its option. */
+const narrow = 80;
+
+const widthFor = ({ columns = mostWidth }: ParseOutput): number =>
+  Math.min(Math.max(columns === 0 ? mostWidth : columns, leastWidth), mostWidth);
+
+/** The layout of the help: as wide as the terminal, from 40 to 100 columns. */
+export const helpFor = (output: ParseOutput): HelpConfiguration => {
+  const helpWidth = widthFor(output);
+  return helpWidth < narrow
+    ? { helpWidth, minWidthToWrap: 20, formatItem: itemBelow }
+    : { helpWidth };
+};
+
+function itemBelow(
+  this: Help,
+  term: string,
+  _termWidth: number,
+  description: string,
+  helper: Help,
+): string {
+  const lines = helper.boxWrap(description, (this.helpWidth ?? narrow) - 6).split('\n');
+  return [`  ${term}`, ...lines.map((line) => `      ${line}`.trimEnd())].join('\n').trimEnd();
+}
+
+/** Lays out the text after the options: paragraphs are filled, and lines that are indented stay as they are. */
+export const notesIn = (text: string, command: Command): string => {
+  const help = command.createHelp();
+  const width = help.helpWidth ?? mostWidth;
+  return text
+    .split('\n\n')
+    .map((paragraph) =>
+      /^ /m.test(paragraph)
+        ? paragraph
+        : paragraph.replace(/\S[^]*/, (it) => help.boxWrap(it.replaceAll('\n', ' '), width)),
+    )
+    .join('\n\n');
+};
