@@ -24,6 +24,7 @@ const steps = [
   },
   { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'contents'] },
+  { name: 'release', goal: 'a release would be complete', args: ['run', 'release'] },
   {
     name: 'diagrams',
     goal: 'the pictures are those of the tests',

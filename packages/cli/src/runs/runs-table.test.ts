@@ -61,8 +61,8 @@ it('leaves out columns in a narrow terminal, the least important first', () => {
   );
   expect(at(57)[0]).toBe('id        when  status      session     question');
   expect(at(40)).toEqual([
-    'id        when  status      question',
-    'aaaaaaaa  now   unfinished  東京は今何…',
+    'id        status      question',
+    'aaaaaaaa  unfinished  東京は今何時です…',
     '',
   ]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { lastValueFrom } from 'rxjs';
 import { addTools, approval, type AgentEvent, type Reply, textOf, toolResults } from '../index.js';
 import {
@@ -29,12 +29,26 @@ import {
 } from './sample-journals.test-support.js';
 import { all, write } from './stored-calls.test-support.js';
 
-const corpus = join(import.meta.dirname, '../../corpus/journals');
+const corpus = join(import.meta.dirname, '../../corpus');
 
-const read = (name: string): SampleJournal =>
-  JSON.parse(readFileSync(join(corpus, `${name}.json`), 'utf8')) as SampleJournal;
+/** Samples of today are named without their folder. */
+const read = (name: string): SampleJournal => {
+  const path = name.includes('/') ? name : `journals/${name}`;
+  return JSON.parse(readFileSync(join(corpus, `${path}.json`), 'utf8')) as SampleJournal;
+};
 
-const names = readdirSync(corpus).map((file) => file.replace('.json', ''));
+const namesIn = (folder: string): readonly string[] =>
+  readdirSync(join(corpus, folder))
+    .map((file) => file.replace('.json', ''))
+    .sort();
+
+const names = namesIn('journals');
+
+/** Those of today, and those of format 1, which never change. */
+const namesOfAll = [
+  ...names,
+  ...namesIn('format-1/journals').map((name) => `format-1/journals/${name}`),
+];
 
 const driverOf = async ({ calls }: Pick<SampleJournal, 'calls'>): Promise<CallStoreDriver> => {
   const driver = inProcessCalls(() => 0);
@@ -194,12 +208,13 @@ describe('the recorded calls', () => {
   );
 
   it('S6: have no other samples, and an outcome for each', () => {
-    expect(names.sort()).toEqual(Object.keys(sampleJournals).sort());
+    expect(names).toEqual(Object.keys(sampleJournals).sort());
     expect(Object.keys(outcomes).sort()).toEqual(names);
   });
 
-  it.each(names)('S6: %s is resumed, and nothing is lost or done twice', async (name) => {
-    const { effects, state, ...sample } = read(name);
+  it.each(namesOfAll)('S6, S13: %s is resumed, and nothing is lost or done twice', async (path) => {
+    const { effects, state, ...sample } = read(path);
+    const name = basename(path);
     const { world, reply, resume, again = [], asked = [], requests = 0 } = outcomes[name] ?? {};
     const process = sampleProcess({
       ...world,
@@ -222,7 +237,7 @@ describe('the recorded calls', () => {
     expect(process.requests).toHaveLength(requests);
   });
 
-  it.each(names)('S7: %s is played back as it was seen', async (name) => {
+  it.each(namesOfAll)('S7, S13: %s is played back as it was seen', async (name) => {
     const store = await storeOf(name);
     for (const [callId, events] of Object.entries(read(name).seen)) {
       expect(seenIn(await all(replay$(store, callId)))).toEqual(events);
@@ -343,7 +358,7 @@ describe('the recorded calls', () => {
     });
   });
 
-  it.each(names)('S7: %s is pruned, and nothing is left of it', async (name) => {
+  it.each(namesOfAll)('S7, S13: %s is pruned, and nothing is left of it', async (name) => {
     const driver = await driverOf(read(name));
     const status = ['ended', 'failed', 'suspended', 'unfinished'] as const;
     await all(prune$(createCallStore(driver), { olderThanMs: 0, status }));

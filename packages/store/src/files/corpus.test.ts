@@ -22,7 +22,8 @@ it('S4: what is stored now has the format of the corpus', async () => {
   await rm(directory, { recursive: true });
 });
 
-describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
+// Those of today, those of an earlier version, and those of format 1, which never change.
+describe.each(['files', 'files-without-index', 'format-1/files'])('the stored %s', (stored) => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'corpus-'));
@@ -45,7 +46,7 @@ describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
     return { agent, durable, model, paid, store };
   };
 
-  it('G2: have the conversation that continues', async () => {
+  it('G2, S13: have the conversation that continues', async () => {
     const { agent, model, store } = await opened([text('Still here.')]);
     const session = sessions(agent, { memory: store.memory }).open('chat');
     expect((await session.call('Are you there?')).reason).toBe('answer');
@@ -53,7 +54,7 @@ describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
     await lastValueFrom(store.close$(), { defaultValue: undefined });
   });
 
-  it('S3, S6: have the state of a session, and the call that it lacks', async () => {
+  it('S3, S6, S13: have the state of a session, and the call that it lacks', async () => {
     const { agent, durable, model, paid, store } = await opened([text('Paid it.')], [text('Bye.')]);
     const kept = await keepSessions(agent, store.sessions, { journal: durable }).open('kept/ü');
     const reply = await kept.resume();
@@ -76,7 +77,7 @@ describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
     await lastValueFrom(store.close$(), { defaultValue: undefined });
   });
 
-  it('S7: have calls that are listed, played back, followed and pruned', async () => {
+  it('S7, S13: have calls that are listed, played back, followed and pruned', async () => {
     const { store } = await opened();
     const all = await lastValueFrom(calls$(store.calls).pipe(toArray()));
     expect(all.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { strictHistory } from '../../memories/repair.js';
 import { toolResults } from '../../memories/suspend.js';
 import { text } from '../../testing/index.js';
@@ -8,12 +8,26 @@ import { changed, refusedStates, unpairedStates } from './refused-states.test-da
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
 import { sessions, type SessionState } from './index.js';
 
-const corpus = join(import.meta.dirname, '../../../corpus/states');
+const corpus = join(import.meta.dirname, '../../../corpus');
 
-const names = readdirSync(corpus).map((file) => file.replace('.json', ''));
+/** Samples of today are named without their folder. */
+const read = (name: string): SessionState => {
+  const path = name.includes('/') ? name : `states/${name}`;
+  return JSON.parse(readFileSync(join(corpus, `${path}.json`), 'utf8')) as SessionState;
+};
 
-const read = (name: string): SessionState =>
-  JSON.parse(readFileSync(join(corpus, `${name}.json`), 'utf8')) as SessionState;
+const namesIn = (folder: string): readonly string[] =>
+  readdirSync(join(corpus, folder))
+    .map((file) => file.replace('.json', ''))
+    .sort();
+
+const names = namesIn('states');
+
+/** Those of today, and those of format 1, which never change. */
+const namesOfAll = [
+  ...names,
+  ...namesIn('format-1/states').map((name) => `format-1/states/${name}`),
+];
 
 describe('S4: the saved states', () => {
   it.each(Object.entries(sampleStates))('have what is saved now: %s', async (name, make) => {
@@ -21,10 +35,10 @@ describe('S4: the saved states', () => {
   });
 
   it('have no other samples', () => {
-    expect(names.sort()).toEqual(Object.keys(sampleStates).sort());
+    expect(names).toEqual(Object.keys(sampleStates).sort());
   });
 
-  it.each(names)('%s is loaded, and saved as what it is', async (name) => {
+  it.each(namesOfAll)('S13: %s is loaded, and saved as what it is', async (name) => {
     const session = sessions(sampleAgent()).open('s');
     const state = read(name);
     await session.loadState(state);
@@ -35,11 +49,11 @@ describe('S4: the saved states', () => {
     expect(await other.saveState()).toEqual(state);
   });
 
-  it.each(names)('%s is a session that continues', async (name) => {
+  it.each(namesOfAll)('S13: %s is a session that continues', async (name) => {
     const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
     const state = read(name);
     await session.loadState(state);
-    const input = name === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
+    const input = basename(name) === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
     expect((await session.call(input, { callId: 'next' })).reason).toBe('answer');
     const { messages, interrupted, approvals } = await session.saveState();
     expect(messages.slice(0, state.messages.length)).toEqual(state.messages);
