@@ -144,7 +144,14 @@ export default tseslint.config(
   },
   {
     files: ['docs/site/.vitepress/theme/*.mjs'],
-    languageOptions: { globals: { document: 'readonly' } },
+    languageOptions: {
+      globals: {
+        clearInterval: 'readonly',
+        document: 'readonly',
+        matchMedia: 'readonly',
+        setInterval: 'readonly',
+      },
+    },
   },
   {
     files: ['packages/*/src/**/*.ts'],

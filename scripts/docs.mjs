@@ -1,16 +1,9 @@
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { homePage } from './docs/home.mjs';
 import { brokenLinks, linksOf, repository, rewriteLinks } from './docs/links.mjs';
-import { entries, projectBlock, shown, sitePages } from './docs/pages.mjs';
+import { entries, shown, sitePages } from './docs/pages.mjs';
 import { serveFolder } from './docs/serve.mjs';
 import { node, npm } from './run.mjs';
 import { requireNode } from './set-up.mjs';
@@ -120,7 +113,7 @@ function stagePages(hasApi) {
   }));
   for (const page of linked)
     writePage(page.route, matterOf(page) + page.text + (hasApi ? apiOf(page) : ''));
-  writePage('index', home());
+  writePage('index', homePage());
   cpSync(join(site, 'public'), join(staged, 'public'), { recursive: true });
   for (const picture of pictures) {
     const target = join(staged, 'public', picture);
@@ -138,12 +131,6 @@ const matterOf = ({ source, section, isIndex }) =>
     ...(section === 'examples' || isIndex ? ['aside: false'] : []),
     '---\n\n',
   ].join('\n');
-
-const home = () =>
-  readFileSync(join(site, '.vitepress/home.md'), 'utf8').replaceAll(
-    /<!-- block: README\.md (\w[\w -]*\w) -->/g,
-    (_, language) => projectBlock(language),
-  );
 
 const linkTo = ({ name, route }) => `[\`${name}\`](/api/${route}/index.md)`;
 

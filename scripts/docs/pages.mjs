@@ -211,10 +211,6 @@ function grouped(values, keyOf) {
   return groups;
 }
 
-/** The first block of the README in a language. */
-export const projectBlock = (language) =>
-  new RegExp(`^\`\`\`${language}\\n[^]*?^\`\`\`$`, 'm').exec(read('README.md'))[0];
-
 const linkTo = ({ route }) => `/${route.replace(/(^|\/)index$/, '$1')}`;
 
 /** The sidebars, by the path that they belong to. The one of the guide belongs to all other pages. */

@@ -1,10 +1,8 @@
 import { onContentUpdated, useData, withBase } from 'vitepress';
 import DefaultTheme from 'vitepress/theme';
 import { defineComponent, h, onMounted } from 'vue';
-import picture from './call.svg?raw';
+import { LiveCall } from './live-call.mjs';
 import './style.css';
-
-const CallPicture = () => h('div', { class: 'call-picture', innerHTML: picture });
 
 /** The entry that a page of the API reference belongs to. */
 const EntryOfPage = defineComponent(() => {
@@ -28,7 +26,7 @@ const Layout = defineComponent(() => {
   onContentUpdated(addLandmark);
   return () =>
     h(DefaultTheme.Layout, undefined, {
-      'home-hero-image': CallPicture,
+      'home-hero-image': () => h(LiveCall),
       'doc-before': () => h(EntryOfPage),
     });
 });
