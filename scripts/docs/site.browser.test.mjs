@@ -1,6 +1,7 @@
-import { readFileSync, existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { launch } from '../../packages/chat-page/src/browser/browser.test-support.js';
 import { node } from '../run.mjs';
@@ -99,11 +100,72 @@ describe('the site', () => {
     const page = await visit('');
     expect(await textOf(page, 'h1')).toContain('ReAct agents as RxJS streams');
     expect(await textOf(page, '.VPHome .language-ts')).toContain('createAgent');
-    expect(await page.getByRole('img', { name: 'A call as a stream' }).isVisible()).toBe(true);
+    expect(await page.getByRole('img', { name: 'A recorded call' }).isVisible()).toBe(true);
     await shoot(page, 'home');
     await page.getByRole('link', { name: 'Start', exact: true }).first().click();
     await page.waitForURL(/\/start\.html$/);
     expect(await textOf(page, 'h1')).toContain('Millrace');
+  });
+
+  it('plays a call that a reader stops and resumes', async () => {
+    const page = await visit('', { reducedMotion: 'no-preference' });
+    const marks = () => page.locator('.live-call circle').count();
+    await page.waitForFunction("document.querySelectorAll('.live-call circle').length === 4");
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    const stopped = await marks();
+    expect(await textOf(page, '.live-call figcaption')).toMatch(
+      /^Unsubscribed at \d+ ms, which stopped .+ in the same tick\. The journal has \d steps?\.$/,
+    );
+    expect(await page.locator('.live-call .cut').count()).toBeGreaterThan(0);
+    await shoot(page, 'home-stopped');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.waitForFunction("document.querySelector('.live-call .cursor') === null");
+    expect(await textOf(page, '.live-call figcaption')).toMatch(/^Resumed after \d steps? /);
+    expect(await marks()).toBeGreaterThan(stopped);
+  });
+
+  it('moves nothing for readers who prefer that', async () => {
+    const page = await visit('');
+    const whole = await page.locator('.live-call circle').count();
+    expect(whole).toBe(10);
+    expect(await page.locator('.live-call .cursor').count()).toBe(0);
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    expect(await page.locator('.live-call circle').count()).toBeLessThan(whole);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    expect(await page.locator('.live-call .cursor').count()).toBe(0);
+    expect(await page.locator('.live-call circle').count()).toBe(whole);
+    expect(await page.locator('.live-call svg').evaluate((it) => it.getAnimations().length)).toBe(
+      0,
+    );
+  });
+
+  it('loads no search and no page but the home page at first', async () => {
+    const page = await visit('');
+    const loaded = await page.evaluate(
+      "performance.getEntriesByType('resource').map(({ name, decodedBodySize }) => [name, decodedBodySize])",
+    );
+    expect(loaded.filter(([name]) => /localSearch|\/api_/.test(name))).toEqual([]);
+    const bytes = loaded.reduce((sum, [, size]) => sum + size, 0);
+    // Uncompressed: a third of it on the wire.
+    expect(bytes).toBeGreaterThan(100_000);
+    expect(bytes).toBeLessThan(550_000);
+  });
+
+  it.each(
+    [390, 1440].flatMap((width) =>
+      ['light', 'dark'].map((colorScheme) => ({ width, colorScheme })),
+    ),
+  )('shows a home page of $width px, $colorScheme', async ({ width, colorScheme }) => {
+    const viewport = { width, height: 900 };
+    const page = await visit('', { viewport, colorScheme });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    expect(await violations(page)).toEqual([]);
+    const { width: drawn } = await page.locator('.live-call svg').boundingBox();
+    expect(drawn).toBeGreaterThan(320);
+    await page.screenshot({
+      path: join(screenshots, `home-${width}-${colorScheme}.png`),
+      fullPage: true,
+    });
   });
 
   it('leads through the guide in its order', async () => {
@@ -198,6 +260,41 @@ describe('the site', () => {
   )('is accessible: /$path, $colorScheme', async ({ path, colorScheme }) => {
     const page = await visit(path, { colorScheme });
     expect(await violations(page)).toEqual([]);
+  });
+});
+
+describe('the search', () => {
+  /** The search of the built site, with its options. */
+  const openSearch = async () => {
+    const chunks = join(site, 'assets/chunks');
+    const file = readdirSync(chunks).find((name) => name.startsWith('@localSearchIndex'));
+    const { default: json } = await import(pathToFileURL(join(chunks, file)).href);
+    const { default: config } = await import('../../docs/site/.vitepress/config.mjs');
+    const { options, searchOptions } = config.themeConfig.search.options.miniSearch;
+    const MiniSearch = createRequire(join(root, 'docs/site/package.json'))('minisearch');
+    // As in the search box of the theme.
+    return MiniSearch.loadJSON(json, {
+      fields: ['title', 'titles', 'text'],
+      storeFields: ['title', 'titles'],
+      searchOptions: { fuzzy: 0.2, prefix: true, ...searchOptions },
+      ...options,
+    });
+  };
+
+  it.each([
+    ['human in the loop', '/guide/find.html#by-name', 1],
+    ['human in the loop', '/guide/tools.html#approval', 6],
+    ['cost', '/guide/production.html#cost', 1],
+    ['maxSteps', '/guide/reference.html#limits', 2],
+    ['stack trace', '/guide/models.html#errors', 2],
+    ['how to run a tool again after a crash', '/guide/durability.html#uncertain-tool-calls', 3],
+    ['how to embed the chat', '/packages/chat-page.html#millracechat-page', 3],
+    ['find the prompt of turn 2', '/guide/find.html#by-name', 1],
+    ['why a call failed', '/guide/models.html#errors', 3],
+    ['createAgent', '/api/millrace/functions/createAgent.html#createagent', 1],
+  ])('finds "%s" at %s', async (words, page, rank) => {
+    const found = (await openSearch()).search(words).map(({ id }) => id);
+    expect(found.slice(0, rank)).toContain(page);
   });
 });
 

@@ -124,7 +124,7 @@ export default {
           options: {
             // Words that every page has are not looked for.
             processTerm: (term) =>
-              /^(?:an?|and|are|as|at|be|by|for|from|how|i|in|is|it|its|of|on|or|that|the|this|to|with)$/i.test(
+              /^(?:an?|and|are|as|at|be|by|can|do|does|for|from|how|i|in|is|it|its|my|of|on|or|that|the|this|to|what|when|where|why|with)$/i.test(
                 term,
               )
                 ? null
@@ -134,15 +134,18 @@ export default {
             // Short words would match too many others.
             fuzzy: (term) => (term.length > 4 ? 0.2 : false),
             boost: { title: 4, titles: 2, text: 1 },
-            // The guide explains, the reference lists, and the rest is about the making of Millrace.
+            // One page has the words that readers search for. The guide explains, the reference lists, and the rest is about
+            // the making of Millrace.
             boostDocument: (id) =>
-              /\/(decisions|changelog|contributing|architecture)\.html/.test(id)
-                ? 0.15
-                : /\/(rules\.html|not-exported\/)/.test(id)
-                  ? 0.4
-                  : /\/(api|examples)\//.test(id)
-                    ? 0.6
-                    : 1,
+              /\/guide\/find\.html/.test(id)
+                ? 1.5
+                : /\/(decisions|changelog|contributing|architecture)\.html/.test(id)
+                  ? 0.15
+                  : /\/(rules\.html|not-exported\/)/.test(id)
+                    ? 0.4
+                    : /\/(api|examples)\//.test(id)
+                      ? 0.6
+                      : 1,
           },
         },
       },
