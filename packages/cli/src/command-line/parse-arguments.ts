@@ -10,7 +10,7 @@ export type Parsed =
   | { readonly status: 'run'; readonly given: Arguments }
   | { readonly status: 'done'; readonly code: 0 | 2 };
 
-/** A word that may be a misspelled command. If it is none, the arguments are those of a question. */
+/** A word that may be a misspelled command; otherwise, the arguments are those of a question. */
 export interface Unsure {
   readonly status: 'unsure';
   readonly word: string;
@@ -31,7 +31,7 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
   return word === undefined ? otherwise() : { status: 'unsure', word, otherwise };
 };
 
-/** The word that stands where a command would, if the arguments after it could be those of one. */
+/** The word in the place of a command, if the arguments after it could be those of one. */
 const wordOf = (argv: readonly string[]): string | undefined => {
   const [word = '', ...rest] = argv.slice(argv.findIndex((it) => !beforeCommand.test(it)));
   const isWord = /^[a-z]{3,}$/.test(word) && ![...commandNames, 'help', 'version'].includes(word);
@@ -40,10 +40,10 @@ const wordOf = (argv: readonly string[]): string | undefined => {
     : undefined;
 };
 
-/** What may stand before the name of a command: options without a value, and the word `help`. */
+/** Arguments before the name of a command: options without a value, and the word `help`. */
 const beforeCommand = /^(?:-q|--quiet|--json|--no-color|--no-store|help)$/;
 
-/** What may follow a command: an option, an id, a path, a number, or an action of `flow`. */
+/** Arguments after the name of a command: an option, an id, a path, a number, or an action of `flow`. */
 const ofCommand = /^(?:-.*|\S*[\d./]\S*|run|check|picture|last)$/;
 
 const parsed = (argv: readonly string[], output: ParseOutput): Parsed => {

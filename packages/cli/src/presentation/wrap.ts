@@ -67,7 +67,7 @@ const failing = (error: unknown): Observable<never> =>
     throw error;
   });
 
-/** What is not written yet. */
+/** The word and the spaces that are not written yet. */
 const rest = (line: Line, width: number): string => {
   const [text, { gap }] = settle(line, width);
   return text + gap;
