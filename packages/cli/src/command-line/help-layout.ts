@@ -1,5 +1,9 @@
 import type { Command, Help, HelpConfiguration } from 'commander';
-import type { ParseOutput } from './parse-arguments.js';
+
+/** The columns of a terminal; undefined for another output. */
+interface Terminal {
+  readonly columns?: number | undefined;
+}
 
 const leastWidth = 40;
 /** Wider lines are hard to read; the width of an output that is not a terminal, too. */
@@ -8,11 +12,11 @@ const mostWidth = 100;
 /** Below this width, a description stands under its option. */
 const narrow = 80;
 
-const widthFor = ({ columns = mostWidth }: ParseOutput): number =>
+const widthFor = ({ columns = mostWidth }: Terminal): number =>
   Math.min(Math.max(columns === 0 ? mostWidth : columns, leastWidth), mostWidth);
 
 /** The layout of the help: as wide as the terminal, from 40 to 100 columns. */
-export const helpFor = (output: ParseOutput): HelpConfiguration => {
+export const helpFor = (output: Terminal): HelpConfiguration => {
   const helpWidth = widthFor(output);
   return helpWidth < narrow
     ? { helpWidth, minWidthToWrap: 20, formatItem: itemBelow }
