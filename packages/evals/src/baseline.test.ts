@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { evaluated } from './evaluated.test-support.js';
-import { checkBaseline } from './file/index.js';
+import { checkBaseline, hasBaseline } from './file/index.js';
 import { baselineOf, compareToBaseline, describeChanges, type EvalSummary } from './index.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'millrace-evals-'));
@@ -124,8 +124,8 @@ describe('compareToBaseline', () => {
     ['', 'it is not a JSON object'],
     ['{"version":1', 'it is not a JSON object'],
     ['[]', 'it is not a JSON object'],
-    ['{"version":2}', 'has format version 2'],
-    ['{"cases":[]}', 'has no format version'],
+    ['{"version":2}', "its 'version' must be 1, not 2"],
+    ['{"cases":[]}', "its 'version' must be 1, not undefined"],
     ['{"version":1}', "it has no list of 'cases'"],
     ['{"version":1,"cases":[{"id":"a"}]}', 'case 1 has a missing or invalid field'],
     ['{"version":1,"cases":[null]}', 'case 1 has a missing or invalid field'],
@@ -135,7 +135,8 @@ describe('compareToBaseline', () => {
     const twice = JSON.parse(baselineOf(result)) as { cases: unknown[] };
     twice.cases.push(twice.cases[0]);
     expect(() => compareToBaseline(result, JSON.stringify(twice))).toThrow('the same id');
-    expect(() => compareToBaseline(result, given, { scores: 1 } as never)).toThrow(
+    const wrong = { scores: 1 } as never;
+    expect(() => compareToBaseline(result, baselineOf(result), wrong)).toThrow(
       "Did you mean 'score'?",
     );
   });
@@ -170,7 +171,12 @@ describe('checkBaseline', () => {
     expect(checkBaseline(failed, file, { update: true })).toEqual({ status: 'refused' });
     expect(readFileSync(file, 'utf8')).toBe('mine');
     expect(() => checkBaseline(failed, directory)).toThrow('cannot be read');
-    expect(() => checkBaseline(failed, file)).toThrow('The baseline cannot be read');
+    const named = `The baseline '${file}' cannot be read: it is not a JSON object. Restore the file`;
+    expect(() => checkBaseline(failed, file)).toThrow(named);
+    expect(() => hasBaseline(pathToFileURL(file))).toThrow(named);
+    expect(hasBaseline(join(directory, 'absent.json'))).toBe(false);
+    writeFileSync(file, baselineOf(await evaluated({ a: 1 })));
+    expect(hasBaseline(file)).toBe(true);
   });
 
   it('is an error if it cannot be written, and leaves no draft', async () => {

@@ -1,12 +1,5 @@
 import { MillraceError } from 'millrace';
-import {
-  checkFormat,
-  checkOptions,
-  isRecord,
-  numberFrom,
-  parsedJson,
-  type Rule,
-} from 'millrace/values';
+import { checkOptions, isRecord, numberFrom, parsedJson, type Rule } from 'millrace/values';
 import { type CaseResult, type EvalSummary, tokensPerTrial } from './results.js';
 
 /** How much worse a case may get before it is a regression. */
@@ -42,7 +35,7 @@ export interface EvalComparison {
 }
 
 /** The measures of one case in a baseline. */
-interface Recorded {
+export interface Recorded {
   readonly id: string;
   readonly trials: number;
   readonly passRate: number;
@@ -94,9 +87,16 @@ export const compareToBaseline = (
   summary: EvalSummary,
   baseline: string,
   tolerances: Tolerances = {},
+): EvalComparison => compareToCases(summary, readBaseline(baseline, 'The baseline'), tolerances);
+
+/** Compares an evaluation with a baseline that was read. */
+export const compareToCases = (
+  summary: EvalSummary,
+  baseline: readonly Recorded[],
+  tolerances: Tolerances = {},
 ): EvalComparison => {
   checkOptions('compareToBaseline()', tolerances, rules);
-  const before = new Map(readBaseline(baseline).map((it) => [it.id, it]));
+  const before = new Map(baseline.map((it) => [it.id, it]));
   const after = summary.cases.map(recorded);
   const ids = new Set(after.map(({ id }) => id));
   const missing = [...before.keys()].filter((id) => !ids.has(id));
@@ -161,10 +161,18 @@ const changeOf = (
 
 // ---------------------------------------------------------------- reading
 
-const readBaseline = (text: string): readonly Recorded[] => {
+/** Reads the text of a baseline. Throws `config`, which names `owner` and the mistake. */
+export const readBaseline = (text: string, owner: string): readonly Recorded[] => {
+  const damaged = (why: string): MillraceError =>
+    new MillraceError(
+      'config',
+      `${owner} cannot be read: ${why}. Restore the file, or write it again with --update or MILLRACE_EVALS=update.`,
+    );
   const value = parsedJson(text.replace(/^\ufeff/u, ''));
   if (!isRecord(value)) throw damaged('it is not a JSON object');
-  checkFormat('The baseline', value['version'], version);
+  if (value['version'] !== version) {
+    throw damaged(`its 'version' must be ${version}, not ${JSON.stringify(value['version'])}`);
+  }
   const { cases } = value;
   if (!Array.isArray(cases)) throw damaged("it has no list of 'cases'");
   const read = cases.map((it: unknown, index) => {
@@ -183,9 +191,3 @@ const isRecorded = (value: unknown): value is Recorded =>
   ) &&
   isRecord(value['scores']) &&
   Object.values(value['scores']).every((score) => score === null || Number.isFinite(score));
-
-const damaged = (why: string): MillraceError =>
-  new MillraceError(
-    'config',
-    `The baseline cannot be read: ${why}. Restore the file, or write it again with --update or MILLRACE_EVALS=update.`,
-  );

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type CallOptions, createAgent, MillraceError, replies, type Reply, tool } from 'millrace';
-import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
+import { type CallOptions, createAgent, MillraceError, type Reply, tool } from 'millrace';
 import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import {
   concat,
@@ -277,23 +276,6 @@ describe('evaluate', () => {
       right: exactAnswer(),
     });
     expect(last.passRate).toBe(1);
-  });
-
-  it('scores recorded calls: the trajectory of a journal, without calling anything', async () => {
-    const store = createCallStore(inProcessCalls());
-    const clock = tool({ name: 'clock', description: 'Time.', run: () => '12:00' });
-    const model = scriptedModel([toolCall('clock')], [text('Noon.')]);
-    const recorded = createAgent({ model, tools: [clock], use: [journal(store)] });
-    await recorded.call('What time is it?', { callId: 'noon' });
-    const target = (id: unknown) => replay$(store, String(id), { speed: Infinity }).pipe(replies());
-    const result = await summaryOf(target, [{ input: 'noon' }, { input: 'lost' }], {
-      tools: calledTools(['clock']),
-    });
-    expect(result.cases.map(({ passRate, errors }) => [passRate, errors])).toEqual([
-      [1, 0],
-      [0, 1],
-    ]);
-    expect(model.requests).toHaveLength(2);
   });
 
   it('has no limit of depth when thousands of calls end synchronously after a slow one', async () => {

@@ -144,6 +144,16 @@ Worse than support.eval.json. To accept this: npx @millrace/cli eval support.eva
     });
   });
 
+  it('reads the baseline before any call, and keeps a damaged one', () => {
+    writeFileSync(baseline, '{"version":2}');
+    const { code, out, err } = run(['support.eval.mjs']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toContain(`The baseline '${baseline}' cannot be read: its 'version' must be 1`);
+    expect(readFileSync(baseline, 'utf8')).toBe('{"version":2}');
+    expect(run(['support.eval.mjs', '--update']).code).toBe(0);
+    rmSync(baseline);
+  });
+
   it('prints its help', () => {
     const { code, out } = run(['--help']);
     expect([code, out]).toEqual([0, expect.stringContaining('--token-tolerance <number>')]);

@@ -11,10 +11,10 @@ import type * as file from '@millrace/evals/file';
 /** The functions of the package that the command uses. It is loaded from the project of the file. */
 export type Evals = Pick<
   typeof evals & typeof file,
-  'checkBaseline' | 'describeChanges' | 'evalTable' | 'summarize'
+  'checkBaseline' | 'describeChanges' | 'evalTable' | 'hasBaseline' | 'summarize'
 >;
 
-const names = ['checkBaseline', 'describeChanges', 'evalTable', 'summarize'];
+const names = ['checkBaseline', 'describeChanges', 'evalTable', 'hasBaseline', 'summarize'];
 
 /** An evaluation that is ready to run. */
 export interface LoadedEval {

@@ -31,6 +31,8 @@ export const runEval = async (setting: Setting<EvalArguments>): Promise<number> 
       environment.stderr.write(`error: ${loaded.problem}\n${hint}\n`);
       return wrongUsage;
     }
+    // A damaged baseline must not be found after the calls, which cost money.
+    if (!given.update) loaded.evals.hasBaseline(baselineFor(loaded.path));
     const ended = await play(setting, loaded);
     if (ended.stopped !== undefined) return exitCodes[ended.stopped];
     code = Math.max(code, ended.code);
@@ -124,7 +126,7 @@ const settle = (
   summary: EvalSummary,
   { label, path, evals }: LoadedEval,
 ): number => {
-  const file = join(dirname(path), baselineName(path));
+  const file = baselineFor(path);
   const { update, tolerance, tokenTolerance } = given;
   const isCi = !['', '0', 'false'].includes(environment.env['CI'] ?? '');
   const tolerances = { score: tolerance, passRate: tolerance, tokens: tokenTolerance };
@@ -149,6 +151,8 @@ const settle = (
 
 /** `support.eval.mjs` has the baseline `support.eval.json`. */
 const baselineName = (path: string): string => `${basename(path, extname(path))}.json`;
+
+const baselineFor = (path: string): string => join(dirname(path), baselineName(path));
 
 const verdictOf = (check: BaselineCheck, name: string, label: string, isFine: boolean): string => {
   const accept = `npx @millrace/cli eval ${label} --update`;

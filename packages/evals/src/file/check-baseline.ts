@@ -5,8 +5,10 @@ import { MillraceError } from 'millrace';
 import { checkOptions, isFlag, isObject, messageOf } from 'millrace/values';
 import {
   baselineOf,
-  compareToBaseline,
+  compareToCases,
   type EvalComparison,
+  readBaseline,
+  type Recorded,
   type Tolerances,
 } from '../baseline.js';
 import type { EvalSummary } from '../results.js';
@@ -38,10 +40,10 @@ export const checkBaseline = (
 ): BaselineCheck => {
   checkOptions('checkBaseline()', options, rules);
   const { update = false, isCi = false, tolerances } = options;
-  const path = file instanceof URL ? fileURLToPath(file) : file;
+  const path = pathOf(file);
   const before = update ? undefined : readIfThere(path);
   if (before !== undefined) {
-    return { status: 'compared', comparison: compareToBaseline(summary, before, tolerances) };
+    return { status: 'compared', comparison: compareToCases(summary, before, tolerances) };
   }
   if (isCi && !update) return { status: 'missing' };
   if (summary.errors > 0) return { status: 'refused' };
@@ -49,9 +51,22 @@ export const checkBaseline = (
   return { status: 'written' };
 };
 
+/**
+ * Whether there is a baseline in a file. Ask it before an evaluation, so that a damaged file is known before calls cost money.
+ * Throws `config` if the file cannot be read, or is no baseline.
+ */
+export const hasBaseline = (file: string | URL): boolean => readIfThere(pathOf(file)) !== undefined;
+
 const rules = { update: isFlag, isCi: isFlag, tolerances: isObject };
 
-const readIfThere = (path: string): string | undefined => {
+const pathOf = (file: string | URL): string => (file instanceof URL ? fileURLToPath(file) : file);
+
+const readIfThere = (path: string): readonly Recorded[] | undefined => {
+  const text = textIfThere(path);
+  return text === undefined ? undefined : readBaseline(text, `The baseline '${path}'`);
+};
+
+const textIfThere = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {

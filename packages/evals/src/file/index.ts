@@ -1,2 +1,7 @@
 // Baselines in files, on Node.js, Bun and Deno.
-export { type BaselineCheck, type CheckBaselineOptions, checkBaseline } from './check-baseline.js';
+export {
+  type BaselineCheck,
+  type CheckBaselineOptions,
+  checkBaseline,
+  hasBaseline,
+} from './check-baseline.js';
