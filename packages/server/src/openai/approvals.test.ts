@@ -4,6 +4,7 @@ import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
 import { inProcessSessions } from 'millrace/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { cost } from 'millrace/traffic';
 import OpenAI from 'openai';
 import type {
   Response,
@@ -58,7 +59,8 @@ const paying = async (answers: readonly ScriptedAnswer[], options: ServeOptions 
     tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
   ];
   const asked = scriptedModel(...answers);
-  const agent = createAgent({ name: model, model: asked, tools, limits: { parallel: 100 } });
+  const use = [cost({ currency: 'USD', date: '2026-11-30', prices: { '*': price } })];
+  const agent = createAgent({ name: model, model: asked, tools, use, limits: { parallel: 100 } });
   const served$ = serve(agent, {
     ...{ port: 0, signals: [], closeMs: 0, approvals, protocols: [openAi()] },
     ...options,
@@ -108,6 +110,7 @@ const last = (events: readonly ResponseStreamEvent[]): Response => {
   return end.response;
 };
 
+const price = { input: 1, output: 1 };
 const usage = { type: 'usage', usage: { inputTokens: 10, outputTokens: 5 } } as const;
 const pays = [text('Let me pay.'), toolCall('pay', { amount: 5 }, 'p'), usage, finish()];
 
@@ -152,6 +155,8 @@ describe('a tool that waits for approval', () => {
     expect([paid, second.output.length]).toEqual([[{ amount: 5 }], 2]);
     const ids = [...first.output, ...second.output].map(({ id }) => id);
     expect(new Set(ids).size).toBe(4);
+    // The cost of a part of a call is not known.
+    for (const part of [first, second]) expect(part.usage).not.toHaveProperty('cost');
     // Each stays as it was.
     expect(await client.responses.retrieve(first.id)).toEqual(first);
     expect(await client.responses.retrieve(second.id)).toEqual(second);

@@ -19,6 +19,7 @@ import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
 import { callFailure, refusal, refuse, wireError } from './refusals.js';
 import {
+  costField,
   eventStreamHeaders,
   secondsNow,
   type Served,
@@ -150,7 +151,7 @@ const chunkEncoder = (
       ...(text === '' ? [] : [choice(part, { content: text })]),
       ...calls.map((call, index) => choice(part, { tool_calls: [{ index, ...call }] })),
       choice(part, {}, finishOf(end.reply)),
-      ...(withUsage ? [chunk(part.by.callId, { choices: [], usage: usageOf(usage) })] : []),
+      ...(withUsage ? [chunk(part.by.callId, { choices: [], usage: usageOf(usage, end) })] : []),
     ];
   };
   return (part) => {
@@ -253,7 +254,7 @@ const toCompletion =
             created,
             model,
             choices: [{ index: 0, message, finish_reason: finishOf(end.reply), logprobs: null }],
-            usage: usageOf(usage),
+            usage: usageOf(usage, last.end),
           });
         }),
         defaultIfEmpty(cut()),
@@ -321,13 +322,14 @@ const held = () =>
 const finishOf = (reply: Reply): FinishReason =>
   reply.reason === 'suspended' ? 'tool_calls' : (shortfallOf(reply) ?? 'stop');
 
-const usageOf = (usage: Usage): object => {
+const usageOf = (usage: Usage, end: CallEnd): object => {
   const { input, output, total, cached } = tokensOf(usage);
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: total,
     prompt_tokens_details: { cached_tokens: cached },
+    ...costField(end),
   };
 };
 

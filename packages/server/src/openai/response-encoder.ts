@@ -6,7 +6,7 @@ import type { Asking } from './asks.js';
 import { createOutputItems, type OutputItems, type Unnumbered } from './output-items.js';
 import { codeOf, fixedFields, usageOf } from './response-fields.js';
 import { placeOf, responseIdOf, type ResponseRef } from './response-ids.js';
-import { secondsNow, shortfallOf } from './settings.js';
+import { costField, secondsNow, shortfallOf } from './settings.js';
 import { createTextItems } from './text-items.js';
 import { addFunctionCalls, createToolItems, type ToolCall } from './tool-items.js';
 
@@ -101,7 +101,7 @@ interface ResponseState {
   readonly asked: AskedFor;
   /** Returns whether there may be more events. */
   readonly note: (event: AgentEvent) => boolean;
-  end(ending: Ending, usage: Usage): void;
+  end(ending: Ending, usage: Usage, end: CallEnd): void;
   /** The prefix of the ids of its items, after the kind of the item. */
   readonly place: () => string;
   response(output: OutputItems): Readonly<Record<string, unknown>>;
@@ -126,9 +126,12 @@ const createState = ({ model, asking, conversation, decided }: EncoderOptions): 
       times = [times[0] === 0 ? seconds : times[0], seconds];
       return asking?.requests === undefined;
     },
-    end: (ending, usage) => {
+    end: (ending, usage, end) => {
       const spent = usageOf(usage, asking?.spent ?? noUsage);
-      ended = { ...ending, usage: spent, completed_at: times[1] };
+      // The cost is that of a call. A response that a decision ends or begins is a part of one.
+      const isCall = decided.length === 0 && asking?.requests === undefined;
+      const cost = isCall ? costField(end) : {};
+      ended = { ...ending, usage: { ...spent, ...cost }, completed_at: times[1] };
     },
     response: (output) => ({
       id: responseIdOf({ callId, decided }),
@@ -167,7 +170,7 @@ const createPartEncoder = (options: EncoderOptions, state: ResponseState, items:
     ];
     const ending = asking?.requests === undefined ? endingOf(end, masks) : completed;
     if (ending === undefined) return events;
-    state.end(ending, usage);
+    state.end(ending, usage, end);
     // There is no event for a response that was cancelled.
     const type = `response.${ending.status === 'cancelled' ? 'incomplete' : ending.status}`;
     return [...events, { type, response: state.response(items) }];

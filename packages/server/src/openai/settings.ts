@@ -1,6 +1,8 @@
 import type { CallOptions, Reply, Usage } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { fieldOf, type PartOptions } from '../inbound.js';
+import type { CallEnd } from '../parts/part.js';
+import { shownCost } from '../parts/shown-cost.js';
 import { type ClientTool, readClientTools } from '../client-tools.js';
 import type { AskedFor } from './asked-for.js';
 import type { OpenAiApprovals } from './decisions.js';
@@ -153,6 +155,15 @@ export const tokensOf = ({
     cached: cacheReadTokens,
     written: cacheWriteTokens,
   };
+};
+
+/**
+ * The cost of a call for the usage, where OpenRouter reports it: a number of US dollars, so there is none in another currency, or if
+ * a part of it is unknown. The formats of OpenAI have no field for it.
+ */
+export const costField = (end: CallEnd): { readonly cost?: number } => {
+  const { cost } = end.status === 'replied' ? shownCost(end.reply) : {};
+  return cost?.total === undefined || cost.currency !== 'USD' ? {} : { cost: cost.total };
 };
 
 export const eventStreamHeaders: Readonly<Record<string, string>> = {
