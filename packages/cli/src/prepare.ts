@@ -39,7 +39,7 @@ export const prepare = async (
 ): Promise<Prepared> => {
   const { given, environment, output, theme } = setting;
   // First: a mistake in it must not leave a store open.
-  const costs = await readCosts(given.prices || environment.env['MILLRACE_PRICES'], environment);
+  const costs = await readCosts(setting);
   const [chosen, runs] = await Promise.all([
     chosenModel(setting, previousModel),
     open ?? openedOrNone(setting),

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -74,6 +74,20 @@ describe('npx @millrace/cli serve', () => {
     expect(await page.text()).toContain('<title>Millrace</title>');
     expect((await fetch(`${url}/api/chat/1`)).status).toBe(200);
     expect(err()).toContain('in memory only');
+  });
+
+  it('shows what answers cost with --prices, and does not start with a mistake in them', async () => {
+    const list = { currency: 'USD', date: '2020-01-01', prices: { '*': { input: 1, output: 1 } } };
+    writeFileSync(join(directory, 'prices.json'), JSON.stringify(list));
+    const { url, err } = await serving('--no-store', '--prices', 'prices.json');
+    expect(err()).toMatch(/The prices of prices\.json are of 2020-01-01, \d+ days ago\./);
+    expect(await (await ask(url, '6 * 7?')).text()).toMatch(
+      /"cost":\{"currency":"USD","atLeast":0\.0\d+,"total":0\.0\d+\}/,
+    );
+    writeFileSync(join(directory, 'prices.json'), '{"currency":"USD"}');
+    await expect(serving('--prices', 'prices.json')).rejects.toThrow(
+      "The price file prices.json needs 'date'",
+    );
   });
 
   it('has no page with --no-page', async () => {

@@ -13,6 +13,7 @@ import { chooseModel } from './choose-model.js';
 import type { ServeArguments } from './command-line/arguments.js';
 import { assistantTools } from './create-assistant.js';
 import { describeError } from './presentation/describe-error.js';
+import { readCosts } from './read-costs.js';
 import { openToWrite } from './runs/open-run-store.js';
 import { describePlace, storePlace } from './runs/store-place.js';
 import type { Setting } from './setting.js';
@@ -27,6 +28,8 @@ const keepCallsMs = 30 * 86_400_000;
 export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcome> => {
   const { given, environment, errorTheme, debug } = setting;
   const { env, models, stderr, interrupt$, terminate$ = EMPTY } = environment;
+  // First: a mistake in it must not leave a store open.
+  const costs = await readCosts(setting);
   const print = (text: string): void => void stderr.write(`${errorTheme.colors.dim(text)}\n`);
   const { tools, warnings } = await assistantTools({ directory: environment.directory });
   warnings.forEach((warning) => stderr.write(`${errorTheme.colors.yellow(warning)}\n`));
@@ -35,7 +38,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const { model, about } = await chooseModel({ env, name, pace: 30 }, models);
   const { maxIterations } = given;
   const limits = maxIterations === undefined ? {} : { limits: { maxIterations } };
-  const plain = createAgent({ name: chatAgentName, model, tools, ...limits });
+  const plain = createAgent({ name: chatAgentName, model, tools, use: costs, ...limits });
 
   const place = storePlace(given.store, environment);
   const kept = place.type === 'none' ? undefined : await openToWrite(place);

@@ -9,12 +9,15 @@ export interface StoreArguments {
   readonly store: string | false | undefined;
 }
 
-export interface AnswerArguments extends PrintArguments, StoreArguments {
+export interface PricesArguments {
+  /** The path of a JSON file with prices; empty if not given. */
+  readonly prices: string;
+}
+
+export interface AnswerArguments extends PrintArguments, StoreArguments, PricesArguments {
   readonly maxIterations: number | undefined;
   /** Empty if not given. */
   readonly model: string;
-  /** The path of a JSON file with prices; empty if not given. */
-  readonly prices: string;
   /** Days to keep runs; undefined if not given. */
   readonly keepDays: number | undefined;
 }
@@ -72,7 +75,8 @@ export interface McpArguments extends Pick<PrintArguments, 'color'> {
   readonly maxIterations: number | undefined;
 }
 
-export interface ServeArguments extends Pick<PrintArguments, 'color'>, StoreArguments {
+export interface ServeArguments
+  extends Pick<PrintArguments, 'color'>, StoreArguments, PricesArguments {
   readonly command: 'serve';
   readonly port: number;
   /** Empty if not given. */
@@ -90,7 +94,7 @@ export interface DevtoolsArguments extends Pick<PrintArguments, 'color'>, StoreA
   readonly model: string;
 }
 
-export interface FlowArguments extends PrintArguments {
+export interface FlowArguments extends PrintArguments, PricesArguments {
   readonly command: 'flow';
   readonly action: 'run' | 'check' | 'picture';
   /** The path of the document. */

@@ -218,16 +218,16 @@ const addServe = (add: Add, accept: Accept): void => {
     .option('--model <name>', 'model of the agent (default: MILLRACE_MODEL, or a small one)')
     .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
     .option('--no-color', 'print without colour');
-  withStoreOption(serve)
+  withStoreOption(withPricesOption(serve))
     .option('--no-store', 'keep conversations in memory only')
     .option('--no-page', 'leave out the chat page at /')
     .option('--devtools', 'open the devtools on another port: live marbles and breakpoints')
     .action((_options: unknown, command: Command) => {
       const given = optionsOf(command);
-      const { port = 3_000, color, model = '', maxIterations, store, page, devtools } = given;
+      const { port = 3_000, color, model = '', maxIterations, store, prices = '' } = given;
       accept({
-        ...{ command: 'serve', port, color, model, maxIterations, store },
-        ...{ page: page !== false, devtools: devtools === true },
+        ...{ command: 'serve', port, color, model, maxIterations, store, prices },
+        ...{ page: given.page !== false, devtools: given.devtools === true },
       });
     });
 };
@@ -268,7 +268,7 @@ const addFlow = (add: Add, accept: Accept): void => {
         }
       });
   const withRun = (command: Command): Command =>
-    command
+    withPricesOption(command)
       .argument('[input...]', 'the input of the flow; "-" reads it from stdin')
       .option('--live', 'show the components while they run')
       .option('--answer <component=text>', 'the answer of a person (repeatable)', toAnswers)
@@ -349,12 +349,23 @@ const withStoreOption = (command: Command): Command =>
     notBlank,
   );
 
+const withPricesOption = (command: Command): Command =>
+  command.option(
+    '--prices <file>',
+    'show costs, by a JSON file (default: MILLRACE_PRICES)',
+    notBlank,
+  );
+
 const withAnswerOptions = (command: Command): Command =>
   withStoreOption(
-    withPrintOptions(command)
-      .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
-      .option('--model <name>', 'model of the provider (default: MILLRACE_MODEL, or a small one)')
-      .option('--prices <file>', 'show costs, by a JSON file (default: MILLRACE_PRICES)', notBlank),
+    withPricesOption(
+      withPrintOptions(command)
+        .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
+        .option(
+          '--model <name>',
+          'model of the provider (default: MILLRACE_MODEL, or a small one)',
+        ),
+    ),
   ).option(
     '--keep-days <number>',
     'remove runs that ended this many days ago (default: 30)',

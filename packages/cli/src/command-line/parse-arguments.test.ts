@@ -28,6 +28,7 @@ const chats = {
   model: '',
   maxIterations: undefined,
   store: undefined,
+  prices: '',
   page: true,
   devtools: false,
 };
@@ -49,7 +50,7 @@ const flow = {
     question: '',
     live: false,
   },
-  ...{ answers: {}, documents: '', model: '', ...printed },
+  ...{ answers: {}, documents: '', model: '', prices: '', ...printed },
 };
 
 const served = {
@@ -122,9 +123,11 @@ describe('parseArguments', () => {
     [['serve', '--port', '0', '--store', 'x'], { ...chats, port: 0, store: 'x' }],
     [['serve', '--no-store', '--model', 'm'], { ...chats, store: false, model: 'm' }],
     [['serve', '--no-page'], { ...chats, page: false }],
+    [['serve', '--prices', 'p.json'], { ...chats, prices: 'p.json' }],
     [['serve', '--devtools'], { ...chats, devtools: true }],
     [['devtools'], inspected],
     [['flow', 'check', 'a.json'], { ...flow, action: 'check' }],
+    [['flow', 'run', 'a.json', '--prices', 'p.json'], { ...flow, prices: 'p.json' }],
     [
       ['flow', 'run', 'a.json', 'Hi', 'you', '--live', '--answer', 'h=a=b', '--answer', 'i=', '-q'],
       { ...flow, question: 'Hi you', live: true, answers: { h: 'a=b', i: '' }, quiet: true },

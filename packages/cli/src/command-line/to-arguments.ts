@@ -77,10 +77,11 @@ export const toFlow = (
   words: unknown,
   command: Command,
 ): FlowArguments => {
-  const { from = 'millrace', live, answer, documents = '', model = '' } = optionsOf(command);
+  const { from = 'millrace', live, answer, documents = '', ...rest } = optionsOf(command);
+  const { model = '', prices = '' } = rest;
   const question = Array.isArray(words) ? words.join(' ').trim() : '';
   return {
     ...{ command: 'flow', action, file, from, question, live: live === true },
-    ...{ answers: answer ?? {}, documents, model, ...toPrint(command) },
+    ...{ answers: answer ?? {}, documents, model, prices, ...toPrint(command) },
   };
 };

@@ -14,6 +14,7 @@ import { givenQuestion$ } from '../given-question.js';
 import { introduction, promptSign } from '../presentation/introduction.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import { oneLine } from '../presentation/shorten.js';
+import { readCosts } from '../read-costs.js';
 import type { Setting } from '../setting.js';
 import { askPerson } from './ask-person.js';
 import { presentLive } from './present-live.js';
@@ -32,13 +33,14 @@ export const runFlow = async (
     );
     return wrongUsage;
   }
+  const costs = await readCosts(setting);
   const { env, models } = environment;
   const wanted = given.model || env['MILLRACE_MODEL'];
   const name = wanted === '' ? undefined : wanted;
   const chosen = await chooseModel({ env, name, pace: 0 }, models);
   const resources = await resourcesOf(setting, document, chosen.model);
   const calls = draining();
-  const agent = flowAgent(document, { ...resources, use: [calls] });
+  const agent = flowAgent(document, { ...resources, use: [calls, costs] });
   if (isHumanOutput(given)) {
     const shown = oneLine(asked.text, theme.width - 2, theme);
     output.stream.write(`${introduction(chosen.about, [], theme)}${promptSign(theme)}${shown}\n`);
@@ -64,7 +66,6 @@ export const runFlow = async (
 const noAnswerOptions = {
   store: false,
   maxIterations: undefined,
-  prices: '',
   keepDays: undefined,
 } as const;
 

@@ -356,7 +356,8 @@ describe('the cost of a resumed call', () => {
 
 describe('lists of prices', () => {
   it.each<[unknown, RegExp]>([
-    [undefined, /readPriceList\(\) takes an object of options: currency, date, prices/],
+    [undefined, /readPriceList\(\) needs an object with 'currency', 'date' and 'prices'/],
+    ['{}', /not a string: parse it first/],
     [{ date: '2026-11-30', prices: {} }, /needs 'currency'/],
     [{ ...list, currency: '$' }, /'currency' must be the three letters of a currency/],
     [{ ...list, date: 'today' }, /'date' must be the day of the prices/],

@@ -210,15 +210,17 @@ const shareOf = (prices: PriceTable, entries: readonly Entry[]): CostShare => {
 /** To a trillionth: 0.1 and 0.2 are 0.3. */
 const rounded = (money: number): number => Number(money.toFixed(12));
 
-/** Reads a list of prices, for example of a JSON file. Throws `config`, which names the mistake. */
+/** Reads a list of prices: the parsed JSON of a file, not its text. Throws `config`, which names the mistake. */
 export const readPriceList = (json: unknown, owner = 'readPriceList()'): PriceList => {
   if (isPriceList(owner, json)) return json;
-  throw misuse(`${owner} takes an object with 'currency', 'date' and 'prices'.`);
+  const what = typeof json === 'string' ? 'a string: parse it first' : 'this';
+  throw misuse(`${owner} needs an object with 'currency', 'date' and 'prices', not ${what}.`);
 };
 
 const isPriceList = (owner: string, list: unknown): list is PriceList => {
+  if (!isRecord(list)) return false;
   checkOptions(owner, list, rules, ['currency', 'date', 'prices']);
-  if (!isRecord(list) || !isRecord(list['prices'])) return false;
+  if (!isRecord(list['prices'])) return false;
   checkPrices(owner, list['prices']);
   return true;
 };
