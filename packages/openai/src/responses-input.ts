@@ -126,15 +126,17 @@ const callItem = (
 ): InputItem => {
   const { id, name, input } = block;
   const made = itemOfCall(block, profile);
-  if (isItem(made) && made['type'] !== 'custom_tool_call') return made;
   const call = { call_id: toolId(id), name: toolName(name) };
-  return made === undefined
-    ? { type: 'function_call', ...call, arguments: JSON.stringify(input) }
-    : { type: 'custom_tool_call', ...call, input: textOfInput(input) };
+  if (made === undefined || made['type'] === 'function_call') {
+    return { type: 'function_call', ...made, ...call, arguments: JSON.stringify(input) };
+  }
+  return made['type'] === 'custom_tool_call'
+    ? { type: 'custom_tool_call', ...call, input: textOfInput(input) }
+    : made;
 };
 
-/** The item that a tool call was, unless it was a call of a function. */
-const itemOfCall = ({ vendorData }: ToolCallBlock, { name }: Profile): unknown =>
+/** The item that a tool call was; of a function, only its namespace. */
+const itemOfCall = ({ vendorData }: ToolCallBlock, { name }: Profile): JsonRecord | undefined =>
   vendorData?.vendor === name && isItem(vendorData.data) ? vendorData.data : undefined;
 
 /** Text, with the phase and the sources that the vendor gave it. */

@@ -288,8 +288,18 @@ const callUnit = (item: OutputItem, source: ReaderSource, isFinal: boolean): Uni
     item.type === 'custom_tool_call'
       ? customText(item, source, isFinal)
       : valueOf(partOf(item, callPart)),
-  ends: [],
+  ends: namespaceOf(item, source),
 });
+
+/** A tool that the vendor's search has loaded is in a namespace, which the next request must repeat. */
+const namespaceOf = (
+  { type, fields, callIndex: index }: OutputItem,
+  { vendor }: ReaderSource,
+): readonly ModelChunk[] => {
+  const namespace = textIn(fields['namespace']);
+  if (type !== 'function_call' || namespace === '') return [];
+  return [{ type: 'toolCall', index, vendorData: { vendor, data: { type, namespace } } }];
+};
 
 /** The arguments that the text of a custom tool becomes, not closed while more text may follow. */
 const customText = (item: OutputItem, source: ReaderSource, isFinal: boolean): string => {

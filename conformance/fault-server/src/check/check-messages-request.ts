@@ -160,6 +160,15 @@ const marksIn = (value: unknown): number => {
 
 const choice = ({ tool_choice: it }: Body): string => stringAt(it, 'type');
 
+/** The names of tools that a search has found. */
+const referencesIn = (value: unknown): readonly string[] => {
+  if (Array.isArray(value)) return value.flatMap(referencesIn);
+  if (!isRecord(value)) return [];
+  return value['type'] === 'tool_reference'
+    ? [stringAt(value, 'tool_name')]
+    : Object.values(value).flatMap(referencesIn);
+};
+
 const rules: readonly Shape[] = [
   rule(
     `tool_choice may only be specified while providing tools.`,
@@ -171,6 +180,17 @@ const rules: readonly Shape[] = [
       choice(body) !== 'tool' || namesOf(body).includes(stringAt(body['tool_choice'], 'name')),
   ),
   rule(`tools: Tool names must be unique.`, (body) => repeated(namesOf(body)).length === 0),
+  rule(
+    `At least one tool must have defer_loading=false.`,
+    ({ tools }) =>
+      recordsIn(tools).length === 0 || recordsIn(tools).some((it) => it['defer_loading'] !== true),
+  ),
+  rule(`tools with defer_loading cannot use cache_control.`, ({ tools }) =>
+    recordsIn(tools).every((it) => it['defer_loading'] !== true || !isPresent(it, 'cache_control')),
+  ),
+  rule(`Tool reference not found in available tools.`, (body) =>
+    referencesIn(body['messages']).every((it) => namesOf(body).includes(it)),
+  ),
   rule(
     `Thinking may not be enabled when tool_choice forces tool use.`,
     (body) => !thinks(body) || !['any', 'tool'].includes(choice(body)),

@@ -1,4 +1,5 @@
 import type { CheckRequest } from './check-request.js';
+import { isRecord } from '../is-record.js';
 import { jsonHeader } from './json-header.js';
 import { functionShape, isReasoningModel, schemaFormat } from './openai-shapes.js';
 import { recordsIn, repeated, stringAt } from './records.js';
@@ -32,7 +33,7 @@ import {
 /** A function, or a tool that runs at the vendor. */
 const tool = tagged(
   'type',
-  { function: functionShape({ type: string }) },
+  { function: functionShape({ type: string }, { defer_loading: boolean }) },
   also(
     record,
     rule(`needs a 'type'.`, (it) => stringAt(it, 'type') !== ''),
@@ -132,6 +133,24 @@ const choosesDeclared = (body: Body): boolean => {
   return namesOf(body, type).includes(stringAt(choice, 'name'));
 };
 
+const deferredIn = (tools: unknown): readonly string[] =>
+  recordsIn(tools).flatMap((it) => (it['defer_loading'] === true ? [stringAt(it, 'name')] : []));
+
+/** A call of a deferred function is in a namespace, with the name of the function unless it is declared in another. */
+const loadedNamespaces: Shape = (body) => {
+  if (!isRecord(body)) return [];
+  const deferred = deferredIn(body['tools']);
+  return recordsIn(body['input']).flatMap((item) =>
+    item['type'] === 'function_call' &&
+    deferred.includes(stringAt(item, 'name')) &&
+    stringAt(item, 'namespace') === ''
+      ? [
+          `Missing namespace for function_call '${stringAt(item, 'name')}'. It does not exist in the default namespace. Round-trip the model's function_call item with its namespace field included.`,
+        ]
+      : [],
+  );
+};
+
 const rules: readonly Shape[] = [
   rule(
     `'tool_choice' is only allowed when 'tools' are specified.`,
@@ -142,6 +161,13 @@ const rules: readonly Shape[] = [
     `'tools' has two functions of one name.`,
     (body) => repeated(namesOf(body, 'function', 'custom')).length === 0,
   ),
+  rule(
+    `tools.tool_search requires at least one deferred tool.`,
+    ({ tools }) =>
+      !recordsIn(tools).some((it) => it['type'] === 'tool_search') ||
+      recordsIn(tools).some((it) => it['defer_loading'] === true),
+  ),
+  loadedNamespaces,
   rule(
     `'stream_options' is only allowed when 'stream' is enabled.`,
     (body) => body['stream'] === true || (body['stream_options'] ?? null) === null,

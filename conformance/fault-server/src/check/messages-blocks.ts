@@ -122,7 +122,20 @@ const assistantBlock = tagged('type', {
   code_execution_tool_result: record,
   bash_code_execution_tool_result: record,
   text_editor_code_execution_tool_result: record,
-  tool_search_tool_result: record,
+  tool_search_tool_result: object({
+    type: string,
+    tool_use_id: toolId,
+    content: tagged('type', {
+      tool_search_tool_search_result: object({
+        type: string,
+        tool_references: list(object({ type: oneOf('tool_reference'), tool_name: name })),
+      }),
+      tool_search_tool_result_error: object(
+        { type: string, error_code: string },
+        { error_message: nullable(string) },
+      ),
+    }),
+  }),
 });
 
 const message = (block: Shape): Shape =>

@@ -53,8 +53,8 @@ const strictly =
         )(value[key], { ...place, path: `${place.path}.${key}` })
       : [];
 
-/** The declaration of a function. `tag` is what the Responses wire has beside its fields. */
-export const functionShape = (tag: Fields = {}): Shape =>
+/** The declaration of a function. `tag` and `optional` are what the Responses wire has beside its fields. */
+export const functionShape = (tag: Fields = {}, optional: Fields = {}): Shape =>
   also(
     object(
       { ...tag, name },
@@ -62,6 +62,7 @@ export const functionShape = (tag: Fields = {}): Shape =>
         description: nullable(string),
         parameters: nullable(parameters),
         strict: nullable(boolean),
+        ...optional,
       },
     ),
     strictly('parameters'),
