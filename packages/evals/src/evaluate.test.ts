@@ -14,14 +14,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import {
-  calledTools,
-  type CaseResult,
-  type EvalEvent,
-  evaluate,
-  exactAnswer,
-  summary,
-} from './index.js';
+import { type CaseResult, type EvalEvent, evaluate, exactAnswer, summary } from './index.js';
 
 const agent = createAgent({ model: scriptedModel([text('x')]) });
 const reply = await agent.call('x');

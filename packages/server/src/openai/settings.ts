@@ -158,8 +158,8 @@ export const tokensOf = ({
 };
 
 /**
- * The cost of a call for the usage, where OpenRouter reports it: a number of US dollars, so there is none in another currency, or if
- * a part of it is unknown. The formats of OpenAI have no field for it.
+ * The cost of a call for the usage, where OpenRouter reports it: a number of US dollars. Left out in another currency, or if a part
+ * of it is unknown. The formats of OpenAI have no field for it.
  */
 export const costField = (end: CallEnd): { readonly cost?: number } => {
   const { cost } = end.status === 'replied' ? shownCost(end.reply) : {};

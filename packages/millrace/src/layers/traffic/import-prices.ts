@@ -4,13 +4,6 @@ import { checkOptions, type Rule } from '../../values/options.js';
 import { type PriceList, readPriceList } from './cost.js';
 import type { Price, PriceTable } from './prices.js';
 
-export interface ImportPricesOptions {
-  /** The provider in the table, such as `openai`, `anthropic` or `openrouter`. */
-  readonly provider: string;
-  /** The day on which you downloaded the table, such as `2026-11-30`: the table has no date. */
-  readonly date: string;
-}
-
 /**
  * Makes a price list in US dollars from an open table that you downloaded: `https://models.dev/api.json`, or LiteLLM's
  * `model_prices_and_context_window.json`. The list has the models of one provider, by the names that its API takes. Models without
@@ -23,7 +16,15 @@ export interface ImportPricesOptions {
  * const use = [cost(importPrices(table, { provider: 'openai', date: '2026-11-30' }))];
  * ```
  */
-export const importPrices = (table: unknown, options: ImportPricesOptions): PriceList => {
+export const importPrices = (
+  table: unknown,
+  options: {
+    /** The provider in the table, such as `openai`, `anthropic` or `openrouter`. */
+    readonly provider: string;
+    /** The day on which you downloaded the table, such as `2026-11-30`: the table has no date. */
+    readonly date: string;
+  },
+): PriceList => {
   checkOptions('importPrices()', options, rules, ['provider', 'date']);
   const { provider, date } = options;
   if (!isRecord(table)) {
@@ -44,7 +45,7 @@ const filled: Rule = [
   'a string that is not empty',
 ];
 
-const rules: Readonly<Record<keyof ImportPricesOptions, Rule>> = { provider: filled, date: filled };
+const rules: Readonly<Record<string, Rule>> = { provider: filled, date: filled };
 
 type Fields = Readonly<Record<string, unknown>>;
 
