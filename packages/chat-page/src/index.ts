@@ -2,6 +2,7 @@ import { checkOptions, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
+import { answerRoutes } from './answers.js';
 
 /** Options of `chatPage`. */
 export interface ChatPageOptions {
@@ -21,12 +22,15 @@ export interface ChatPageOptions {
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
   const { path = '/', api = '/api' } = options;
-  return ({ agent }) => {
+  return ({ agent, masks }) => {
     const values = { title: options.title ?? agent.name, api: api.replace(/\/+$/u, '') };
     const page = html.replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) =>
       escaped(values[name]),
     );
-    return pageRoutes({ html: page, assets, path });
+    return [
+      ...pageRoutes({ html: page, assets, path }),
+      ...answerRoutes(values.api, { masks }),
+    ];
   };
 };
 

@@ -337,11 +337,11 @@ describe('a tool that waits', () => {
     const visitor = await open(agentOf([[toolCall('where'), finish()], [text('Hi.')]], [where]));
     const { ask, page, sees, isAnswered } = visitor;
     await ask('Where am I?');
-    const form = page.getByRole('form', { name: 'Result of where' });
+    const form = page.getByRole('form', { name: 'Question of where' });
     await form.getByText('If you send a message instead, this tool call is cancelled.').waitFor();
     const other = await visitor.secondTab();
     await other.page
-      .getByRole('form', { name: 'Result of where' })
+      .getByRole('form', { name: 'Question of where' })
       .getByRole('textbox')
       .fill('"Osl');
     await ask('Never mind. Hello!');
@@ -351,7 +351,7 @@ describe('a tool that waits', () => {
     for (const tab of [page, other.page]) {
       const card = tab.getByRole('region', { name: 'Tool where' });
       await card.getByText('Cancelled', { exact: true }).waitFor();
-      expect(await tab.getByRole('form', { name: 'Result of where' }).count()).toBe(0);
+      expect(await tab.getByRole('form', { name: 'Question of where' }).count()).toBe(0);
       expect(await violations(tab)).toEqual([]);
     }
     await other.page.getByText('"Osl').waitFor();

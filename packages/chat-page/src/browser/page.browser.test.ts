@@ -408,7 +408,7 @@ describe('a tool', () => {
       agentOf([[toolCall('where'), finish()], [text('You are in Oslo.')]], [where]),
     );
     await ask('Where am I?');
-    const form = page.getByRole('form', { name: 'Result of where' });
+    const form = page.getByRole('form', { name: 'Question of where' });
     await form.waitFor();
     const message = page.locator('#message');
     await page.reload();
@@ -416,17 +416,19 @@ describe('a tool', () => {
     expect(await message.isEnabled()).toBe(true);
     await form.getByText('If you send a message instead, this tool call is cancelled.').waitFor();
     expect(await violations(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Enter JSON' }).click();
     await form.getByRole('textbox').fill('Oslo');
-    await form.getByRole('button', { name: 'Send result' }).click();
+    await form.getByRole('button', { name: 'Send answer' }).click();
     await form.getByText('This is not valid JSON.').waitFor();
     await screenshot('suspended');
     await form.getByRole('textbox').fill('{ "city": "Oslo" }');
-    await form.getByRole('button', { name: 'Send result' }).click();
+    await form.getByRole('button', { name: 'Send answer' }).click();
     await sees('You are in Oslo.');
     await isAnswered();
     expect(await answers()).toEqual(['You are in Oslo.']);
     expect(await form.count()).toBe(0);
-    expect(await message.evaluate((field) => field === document.activeElement)).toBe(true);
+    const card = page.getByRole('region', { name: 'Tool where' }).locator('summary');
+    expect(await card.evaluate((it) => it === document.activeElement)).toBe(true);
   });
 
   it('gets a message of the user after it', async () => {

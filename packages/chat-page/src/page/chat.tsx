@@ -1,11 +1,12 @@
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { fromEvent, map, startWith, Subject } from 'rxjs';
+import { approving$ } from './approving.js';
 import { Composer } from './composer.js';
 import { conversation$ } from './conversation.js';
 import { askedIn, type Command, type Conversation } from './conversation-state.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { MessageView } from './message-view.js';
-import { ActionsContext, Icon, Problem, QuietButton, Working } from './pieces.js';
+import { type Actions, ActionsContext, Icon, Problem, QuietButton, Working } from './pieces.js';
 import { Bubble } from './question.js';
 import type { Server } from './server.js';
 import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
@@ -45,7 +46,17 @@ export const Chat = ({ id, name, isNew, server, changed }: ChatProps) => {
   const send = (command: Command) => {
     command$.next(command);
   };
-  const actions = useMemo(() => ({ send, announce: setSpoken, decide$: server.decide$ }), []);
+  const latest = useRef(state);
+  latest.current = state;
+  const actions = useMemo(
+    (): Actions => ({
+      send,
+      announce: setSpoken,
+      decide$: (approval, verdict) =>
+        approving$({ server, state: () => latest.current }, approval, verdict),
+    }),
+    [],
+  );
   const isBusy = state?.status === 'answering';
   useWindowEvent('keydown', (event) => {
     if (event.key === 'Escape' && isBusy && !event.defaultPrevented) send({ type: 'stop' });

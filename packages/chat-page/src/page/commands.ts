@@ -83,6 +83,12 @@ export const performing = (context: Context): Performing => {
       ? shown$
       : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
   };
+  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> =>
+    concat(
+      server.settle$(id, { toolCallId, outcome }),
+      answered$(server.join$(id)),
+      defer(() => load$(state$.value.messages.at(-1)?.id)),
+    );
   const handle$: Performing['handle$'] = (command) => {
     switch (command.type) {
       case 'load':
@@ -102,6 +108,8 @@ export const performing = (context: Context): Performing => {
       case 'result':
       case 'failure':
         return result$(command);
+      case 'settle':
+        return settle$(command);
       default:
         return EMPTY;
     }

@@ -1,7 +1,7 @@
-import { withChunk, withStart } from './message-chunks.js';
+import { withChunk, withFacts, withStart } from './message-chunks.js';
 import { Refusal } from './responses.js';
 import type { ToolOutcome } from './requests.js';
-import type { Branches, History } from './server.js';
+import type { Branches, Facts, History, SettledAs } from './server.js';
 import {
   approvalsIn,
   isOver,
@@ -10,6 +10,7 @@ import {
   toolsIn,
   type UiMessage,
   type UiPart,
+  uncertainIn,
   waitingIn,
 } from './ui-message.js';
 import { hasArrived, type Unsent } from './unsent.js';
@@ -68,6 +69,8 @@ export type Command =
   /** Removes an unsent message. */
   | { readonly type: 'discard'; readonly messageId: string }
   | ToolOutcome
+  /** Says what has come of an uncertain tool call. */
+  | { readonly type: 'settle'; readonly toolCallId: string; readonly outcome: SettledAs }
   | { readonly type: 'load' }
   | { readonly type: 'stop' }
   | { readonly type: 'steer'; readonly text: string };
@@ -102,6 +105,29 @@ export const loaded =
       unsent: state.unsent.filter((message) => !hasArrived(message, messages)),
     })(state);
   };
+
+/** The answers whose ends this tab does not know, or of which the server may know more. Empty while one runs. */
+export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
+  status === 'ready'
+    ? messages.flatMap((message) => (isKnown(message) ? [] : [message.id]))
+    : [];
+
+const isKnown = (message: UiMessage): boolean =>
+  isQuestion(message) ||
+  (message.end !== undefined &&
+    (message.end.reason !== 'suspended' ||
+      waitingIn(message).length + uncertainIn(message).length > 0));
+
+/** The state with the facts of answers that this tab has not seen. */
+export const restored =
+  (facts: Facts): Update =>
+  (state) => ({
+    ...state,
+    messages: state.messages.map((message) => {
+      const chunks = facts[message.id];
+      return chunks === undefined || isKnown(message) ? message : withFacts(message, chunks);
+    }),
+  });
 
 /** The messages of the history. Answers that this tab has seen keep what the history lacks, such as sources and errors. */
 const merged = (shown: readonly UiMessage[], { messages, running }: History) => {
@@ -205,7 +231,7 @@ export const askedIn = ({ messages, status }: Conversation): string | undefined 
 export const withCancelled = (messages: readonly UiMessage[]): readonly UiMessage[] => {
   const last = messages.at(-1);
   if (last === undefined || isQuestion(last)) return messages;
-  const waiting = new Set([...waitingIn(last), ...approvalsIn(last)].map((it) => it.toolCallId));
+  const waiting = new Set([...waitingIn(last), ...uncertainIn(last), ...approvalsIn(last)].map((it) => it.toolCallId));
   return waiting.size === 0
     ? messages
     : messages.with(-1, {

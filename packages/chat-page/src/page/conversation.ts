@@ -3,6 +3,8 @@ import {
   catchError,
   concat,
   defer,
+  distinct,
+  distinctUntilChanged,
   EMPTY,
   filter,
   map,
@@ -21,8 +23,10 @@ import {
   type Command,
   type Conversation,
   problemOf,
+  restored,
   set,
   settled,
+  unknownIn,
   type Update,
 } from './conversation-state.js';
 import { following } from './following.js';
@@ -59,7 +63,21 @@ export const conversation$ = (
     const beside$ = aside(context, own$);
 
     const failed$ = failing(load$);
+    const facts$ = state$.pipe(
+      map((state) => ({ missing: unknownIn(state).join(' '), at: state.messages.at(-1)?.id })),
+      distinctUntilChanged((before, now) => before.missing === now.missing),
+      filter(({ missing }) => missing !== ''),
+      distinct(({ missing }) => missing),
+      switchMap(({ at }) =>
+        server.facts$(id, at).pipe(
+          map(restored),
+          // A server without them shows what the history has.
+          catchError(() => EMPTY),
+        ),
+      ),
+    );
     return merge(
+      facts$,
       all$.pipe(
         filter(({ type }) => !isBeside(type)),
         startWith<Command>({ type: 'load' }),

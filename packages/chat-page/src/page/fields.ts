@@ -15,3 +15,14 @@ export const optional = <Name extends string>(
   // A computed key widens to `string`.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   (typeof value === 'string' ? { [name]: value } : {}) as Partial<Readonly<Record<Name, string>>>;
+
+/** The value of JSON, or a problem for the user. */
+export const parsedJson = (
+  text: string,
+): { readonly value: unknown } | { readonly problem: string } => {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { problem: 'This is not valid JSON. Text needs quotation marks.' };
+  }
+};

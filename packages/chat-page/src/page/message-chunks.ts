@@ -3,6 +3,7 @@ import { dataPart, failureOf } from './message-parts.js';
 import {
   type AgentPart,
   type AgentProgress,
+  type AnswerUsage,
   isToolCall,
   type TextPart,
   type ToolPart,
@@ -14,8 +15,28 @@ import {
 export const withStart = (messages: readonly UiMessage[], id: string): readonly UiMessage[] => {
   const last = messages.at(-1);
   if (last?.id !== id) return [...messages, { id, role: 'assistant', parts: [] }];
-  const { end: _, ...open } = last;
-  return messages.with(-1, open);
+  return messages.with(-1, reopened(last));
+};
+
+/** The message without its end. A call that brings results adds to what the answer has used. */
+const reopened = ({ end, spent, ...open }: UiMessage): UiMessage => {
+  const used = end?.reason === 'suspended' ? end.usage : spent;
+  return used === undefined ? open : { ...open, spent: used };
+};
+
+/** Adds the facts of an answer that the history does not have. Its sources come first, as they did. */
+export const withFacts = (message: UiMessage, chunks: readonly unknown[]): UiMessage => {
+  const known = chunks.reduce<UiMessage>(
+    (answer, chunk) =>
+      fieldsOf(chunk)['type'] === 'start' ? reopened(answer) : withChunk(answer, chunk),
+    message,
+  );
+  const isSource = ({ type }: UiPart): boolean => type === 'sources';
+  const { parts } = known;
+  return {
+    ...known,
+    parts: [...parts.filter(isSource), ...parts.filter((part) => !isSource(part))],
+  };
 };
 
 /** Adds one chunk of a UI message stream to the message. Unknown chunks change nothing. */
@@ -168,13 +189,41 @@ const withEnd = (message: UiMessage, type: string, fields: Fields): UiMessage =>
       return { ...closed, end: { ...end, error: { text, retryable: true } } };
     }
     default: {
-      const { inputTokens, outputTokens } = fieldsOf(metadata['usage']);
-      const tokens = Number(inputTokens ?? 0) + Number(outputTokens ?? 0);
-      const used = tokens > 0 ? { tokens } : {};
-      return { ...closed, end: { ...end, ...optional('reason', metadata['reason']), ...used } };
+      const reason = optional('reason', metadata['reason']);
+      const parts = reason.reason === 'interrupted' ? stopped(closed.parts) : closed.parts;
+      const used = usageOf(metadata, message.spent);
+      return { ...closed, parts, end: { ...end, ...reason, ...used } };
     }
   }
 };
+
+/** Stopping an answer cuts the tools of its last step: they have not failed by themselves. */
+const stopped = (parts: readonly UiPart[]): readonly UiPart[] => {
+  const from = parts.findLastIndex(({ type }) => type === 'step-start');
+  return parts.map((part, at) =>
+    at > from && part.type === 'tool' && part.state === 'failed'
+      ? { ...part, state: 'stopped', errorText: 'You stopped the answer before it was done.' }
+      : part,
+  );
+};
+
+/** The usage and the cost of a call, added to those of earlier calls of the answer. */
+const usageOf = (
+  { usage, cost }: Fields,
+  before: AnswerUsage | undefined,
+): { readonly usage?: AnswerUsage } => {
+  const used = fieldsOf(usage);
+  const inputTokens = numberOf(used['inputTokens']) + (before?.inputTokens ?? 0);
+  const outputTokens = numberOf(used['outputTokens']) + (before?.outputTokens ?? 0);
+  if (inputTokens + outputTokens === 0) return {};
+  const { currency, total, atLeast } = fieldsOf(cost);
+  const amount = numberOf(total ?? atLeast) + (before?.cost?.amount ?? 0);
+  const isPartial = total === undefined || before?.cost?.isPartial === true;
+  const priced = typeof currency === 'string' ? { cost: { currency, amount, isPartial } } : {};
+  return { usage: { inputTokens, outputTokens, ...priced } };
+};
+
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 const withData = (message: UiMessage, name: string, fields: Fields): UiMessage => {
   const data = fieldsOf(fields['data']);
@@ -220,6 +269,7 @@ const keyOf = (part: UiPart): string | undefined => {
       return `agent ${part.id}`;
     case 'approval':
     case 'suspended':
+    case 'uncertain':
       return `${part.type} ${part.data.toolCallId}`;
     case 'data':
       return part.id === undefined ? undefined : `${part.name} ${part.id}`;
@@ -237,7 +287,7 @@ const without = (message: UiMessage, messageId: unknown): UiMessage => {
   );
   const isGone = (part: UiPart): boolean =>
     ('messageId' in part && part.messageId === messageId) ||
-    ((part.type === 'approval' || part.type === 'suspended') && gone.has(part.data.toolCallId)) ||
+    ((part.type === 'approval' || part.type === 'suspended' || part.type === 'uncertain') && gone.has(part.data.toolCallId)) ||
     (part.type === 'agent' && part.toolCallId !== undefined && gone.has(part.toolCallId));
   return { ...message, parts: message.parts.filter((part) => !isGone(part)) };
 };

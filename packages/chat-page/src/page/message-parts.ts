@@ -82,6 +82,8 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const { request } = fields;
       return { type: 'suspended', data: { toolCallId, toolName, localId, request } };
     }
+    case 'uncertain':
+      return { type: 'uncertain', data: { toolCallId, toolName } };
     case 'steered':
       return { type: 'steered', text: textOf(fields['text']) };
     case 'sources':

@@ -1,31 +1,16 @@
-import { useContext, useMemo, useRef } from 'preact/hooks';
+import { useContext, useMemo } from 'preact/hooks';
 import { File } from './file.js';
 import { MarkdownView } from './markdown-view.js';
-import {
-  ActionsContext,
-  CopyButton,
-  Fold,
-  Icon,
-  type IconName,
-  Json,
-  Problem,
-  QuietButton,
-  Working,
-} from './pieces.js';
+import { ActionsContext, CopyButton, Fold, Json, Problem, QuietButton, Working } from './pieces.js';
 import { Question } from './question.js';
 import { safeUrl } from './safe-url.js';
-import { ApprovalForm, ResultForm } from './tool-forms.js';
+import { Agent, isOfTool, LooseApproval, Tool } from './tool-view.js';
 import {
-  type AgentPart,
-  type Approval,
-  isToolCall,
+  type AnswerUsage,
   plainTextOf,
   type Source,
-  type Suspended,
-  type ToolPart,
   type UiMessage,
   type UiPart,
-  waitingIn,
 } from './ui-message.js';
 
 interface MessageProps {
@@ -79,7 +64,7 @@ const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
         <div class="actions">
           {text !== '' && <CopyButton text={text} />}
           <QuietButton label="Regenerate" blocked={blocked} act={again} />
-          {end?.tokens !== undefined && <small>{end.tokens.toLocaleString()} tokens</small>}
+          {end?.usage !== undefined && <Usage usage={end.usage} />}
         </div>
       )}
     </article>
@@ -101,7 +86,7 @@ const isShowing = (part: UiPart): boolean =>
   ('isOpen' in part && part.isOpen) ||
   (part.type === 'tool' && (part.state === 'input' || part.state === 'running'));
 
-interface PartProps<Part extends UiPart = UiPart> {
+export interface PartProps<Part extends UiPart = UiPart> {
   readonly part: Part;
   readonly message: UiMessage;
   readonly isRunning: boolean;
@@ -120,23 +105,11 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
     case 'tool':
       return <Tool part={part} message={message} isRunning={isRunning} />;
     case 'agent':
-      return message.parts.some(
-        (other) => other.type === 'tool' && isBelow(part, other, message),
-      ) ? null : (
+      return isOfTool(part, message) ? null : (
         <Agent part={part} />
       );
     case 'approval':
-      // Those of the tools of sub-agents.
-      return message.parts.some(isToolCall(part.data.toolCallId)) ? null : (
-        <section class="tool card" aria-label={`Tool ${part.data.toolName}`}>
-          <header>
-            <b>{part.data.toolName}</b> <Status status={approvalStatus(part.data.status)} />
-          </header>
-          {part.data.status === 'requested' && isRunning && (
-            <ApprovalForm approval={part.data} input={undefined} isOver={false} />
-          )}
-        </section>
-      );
+      return <LooseApproval part={part} message={message} isRunning={isRunning} />;
     case 'file':
       return <File part={part} />;
     case 'steered':
@@ -159,6 +132,7 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
         </Fold>
       ) : null;
     case 'suspended':
+    case 'uncertain':
     case 'step-start':
       return null;
   }
@@ -167,145 +141,23 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
 const stateIn = (data: unknown): unknown =>
   typeof data === 'object' && data !== null && 'state' in data ? data.state : data;
 
-// ---------------------------------------------------------------- tools
+/** What an answer has used: its tokens and, if the server knows prices, its cost. */
+const Usage = ({ usage: { inputTokens, outputTokens, cost } }: { readonly usage: AnswerUsage }) => (
+  <small
+    title={`${inputTokens.toLocaleString()} tokens read, ${outputTokens.toLocaleString()} written`}
+  >
+    {(inputTokens + outputTokens).toLocaleString()} tokens
+    {cost !== undefined && ` · ${cost.isPartial ? 'at least ' : ''}${moneyOf(cost)}`}
+  </small>
+);
 
-type ToolStatus = ToolPart['state'] | 'approval' | 'suspended' | 'stopped';
-
-const labels: Readonly<Record<ToolStatus, string>> = {
-  input: 'Preparing',
-  running: 'Running',
-  done: 'Done',
-  failed: 'Failed',
-  denied: 'Denied',
-  cancelled: 'Cancelled',
-  approval: 'Needs approval',
-  suspended: 'Needs a result',
-  stopped: 'Stopped',
+const moneyOf = ({ currency, amount }: NonNullable<AnswerUsage['cost']>): string => {
+  const style = { minimumFractionDigits: 2, maximumFractionDigits: amount < 0.01 ? 6 : 4 };
+  return /^[A-Z]{3}$/u.test(currency)
+    ? amount.toLocaleString([], { style: 'currency', currency, ...style })
+    : `${amount.toLocaleString([], style)} ${currency}`;
 };
 
-const approvalStatus = (status: string): ToolStatus =>
-  status === 'requested' ? 'approval' : status === 'denied' ? 'denied' : 'running';
-
-const statusIcons = new Map<ToolStatus, IconName>([
-  ['done', 'check'],
-  ['failed', 'cross'],
-  ['denied', 'denied'],
-  ['cancelled', 'denied'],
-  ['approval', 'question'],
-  ['suspended', 'question'],
-  ['stopped', 'stop'],
-]);
-
-const Status = ({ status }: { readonly status: ToolStatus }) => {
-  const icon = statusIcons.get(status);
-  return (
-    <span class={`status ${status}`}>
-      {icon === undefined ? <i /> : <Icon name={icon} />}
-      {labels[status]}
-    </span>
-  );
-};
-
-const Tool = ({ part, message, isRunning }: PartProps<ToolPart>) => {
-  const { toolCallId, toolName, state, input, inputText, output, errorText } = part;
-  const isOpen = state === 'input' || state === 'running';
-  const approval = message.parts.flatMap((it) =>
-    it.type === 'approval' && it.data.toolCallId === toolCallId ? [it.data] : [],
-  )[0];
-  const suspended = waitingIn(message).find((it) => it.toolCallId === toolCallId);
-  const isAsked = approval?.status === 'requested' && isOpen && isRunning;
-  const status: ToolStatus = isAsked
-    ? 'approval'
-    : suspended !== undefined && !isRunning
-      ? 'suspended'
-      : isOpen && !isRunning
-        ? 'stopped'
-        : state;
-  const agents = message.parts.filter(
-    (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
-  );
-  const hasOutput = output !== undefined && (state === 'running' || state === 'done');
-  // They stay when the tool call ends without them: something may have been entered.
-  const forms = useRef<{ readonly approval?: Approval; readonly suspended?: Suspended }>({});
-  if (isAsked) forms.current = { approval };
-  if (status === 'suspended' && suspended !== undefined) forms.current = { suspended };
-  const title = (
-    <>
-      <b>{toolName}</b> <Status status={status} />
-    </>
-  );
-  return (
-    <section class="tool" aria-label={`Tool ${toolName}`}>
-      <Fold
-        class="card"
-        title={title}
-        isOpen={state === 'failed' || state === 'cancelled' || (isOpen && hasOutput)}
-      >
-        <Json label="Arguments" value={input ?? inputText ?? ''} />
-        {hasOutput && <Json label={state === 'running' ? 'Progress' : 'Result'} value={output} />}
-        {errorText !== undefined && (
-          <p class={state === 'cancelled' ? 'notice' : 'failure'}>{errorText}</p>
-        )}
-      </Fold>
-      {forms.current.approval !== undefined && (
-        <ApprovalForm
-          key={forms.current.approval.token}
-          approval={forms.current.approval}
-          input={input}
-          isOver={!isAsked}
-        />
-      )}
-      {forms.current.suspended !== undefined && (
-        <ResultForm suspended={forms.current.suspended} isOver={status !== 'suspended'} />
-      )}
-      {agents.map((agent) => (
-        <Agent key={agent.id} part={agent} />
-      ))}
-    </section>
-  );
-};
-
-/** Whether a tool call runs this sub-agent, directly or by another one. */
-const isBelow = (agent: AgentPart, tool: ToolPart, { parts }: UiMessage): boolean =>
-  agent.toolCallId === tool.toolCallId ||
-  parts.some(
-    (it) =>
-      it.type === 'agent' && it.toolCallId === tool.toolCallId && agent.id.startsWith(`${it.id}/`),
-  );
-
-const Agent = ({ part }: { readonly part: AgentPart }) => {
-  const { names, status, text, progress } = part;
-  const name = names.at(-1) ?? 'agent';
-  const state = status === 'replied' ? 'done' : status === 'running' ? 'running' : 'failed';
-  const title = (
-    <>
-      Agent <b>{name}</b> <Status status={state} />
-    </>
-  );
-  return (
-    <Fold class="agent" title={title} isOpen={state !== 'done'}>
-      {progress.map((it, at) =>
-        it.kind === 'tool' ? (
-          <p key={at} class="notice">
-            Tool <b>{it.text}</b>: {it.status}
-          </p>
-        ) : (
-          <div key={at} class={it.kind}>
-            <MarkdownView
-              text={it.text}
-              isOpen={state === 'running' && at === progress.length - 1}
-            />
-          </div>
-        ),
-      )}
-      {progress.every(({ kind }) => kind !== 'text') && text !== undefined && (
-        <MarkdownView text={text} />
-      )}
-    </Fold>
-  );
-};
-
-// ---------------------------------------------------------------- pieces
 
 const Sources = ({ sources }: { readonly sources: readonly Source[] }) => (
   <Fold class="sources" title={`Sources (${sources.length})`}>

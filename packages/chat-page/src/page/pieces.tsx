@@ -1,14 +1,17 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Command } from './conversation-state.js';
-import type { Server } from './server.js';
+import type { Verdict } from './server.js';
+import type { Observable } from 'rxjs';
+import type { Approval } from './ui-message.js';
 
 /** The actions of the parts of a message. */
 export interface Actions {
   readonly send: (command: Command) => void;
   /** Reports text to screen readers, politely. */
   readonly announce: (text: string) => void;
-  readonly decide$: Server['decide$'];
+  /** Completes when the verdict counts. */
+  readonly decide$: (approval: Approval, verdict: Verdict) => Observable<never>;
 }
 
 export const ActionsContext = createContext<Actions | undefined>(undefined);
@@ -43,6 +46,21 @@ export const Icon = ({ name }: { readonly name: IconName }) => (
 export const focusMessage = (): void => {
   document.getElementById('message')?.focus();
 };
+
+/** The form of a tool call is gone, or will be: the focus stays in the conversation, at its card. */
+export const focusCard = (form: Element | null | undefined): void => {
+  const card = form?.closest('.tool');
+  (card?.querySelector<HTMLElement>('summary') ?? card?.closest<HTMLElement>('.messages'))?.focus();
+};
+
+/** The input of a form whose tool call has ended without it, such as in another tab. */
+export const NotSent = ({ text }: { readonly text: string }) =>
+  text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;
+
+/** A form has this below its question. */
+export const Instead = () => (
+  <p class="notice">If you send a message instead, this tool call is cancelled.</p>
+);
 
 /** Enter without Shift, unless it ends the input of a character. */
 export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>

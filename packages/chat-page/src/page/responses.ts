@@ -35,12 +35,26 @@ export const accepted = (response: Response): Observable<Response> =>
     : from(response.json().catch(() => ({}))).pipe(
         map(({ error }: { error?: unknown }) => {
           const { status } = response;
-          if (typeof error === 'string') throw new Refusal(error, status);
+          if (typeof error === 'string' && error !== '') throw new Refusal(error, status);
           // A proxy in front of a server that restarts, or that server itself.
           if (status > 501) throw new Error('The server is not ready.');
-          throw new Refusal(`The server answered ${status}.`, status);
+          throw new Refusal(wordsFor(status), status);
         }),
       );
+
+/** What a refusal without words of its own means, such as that of a proxy. */
+const wordsFor = (status: number): string =>
+  refusals.get(status) ?? `The server refused this (${status}). Load the page again.`;
+
+const refusals = new Map([
+  [401, 'You are not logged in. Log in, and load the page again.'],
+  [403, 'You may not do this.'],
+  [404, 'The server does not have this any more.'],
+  [409, 'The conversation has changed. Load it again.'],
+  [413, 'This is too large for the server. Send less text, or smaller files.'],
+  [429, 'These were too many requests. Wait a moment, and try again.'],
+  [500, 'Something went wrong on the server. Try again.'],
+]);
 
 // ---------------------------------------------------------------- event streams
 

@@ -75,12 +75,25 @@ export interface Verdict {
   readonly reason?: string;
 }
 
+/** What the user says of a tool call that was running when the server stopped. */
+export type SettledAs = 'again' | 'happened' | 'failed';
+
+/** The chunks that add to answers what the history does not have, by their ids. */
+export type Facts = Readonly<Record<string, readonly unknown[]>>;
+
 /** The chat server, as the page uses it. */
 export interface Server {
   /** Emits the branch of a message, or the one that is continued by default. */
   readonly history$: (chatId: string, at?: string) => Observable<History>;
   /** Emits the branch of a message, which is continued by default from now on. */
   readonly switch$: (chatId: string, at: string) => Observable<History>;
+  /** Emits the facts of the answers of a branch. */
+  readonly facts$: (chatId: string, at?: string) => Observable<Facts>;
+  /** Completes when the call that continues the answer has begun. */
+  readonly settle$: (
+    chatId: string,
+    settled: { readonly toolCallId: string; readonly outcome: SettledAs },
+  ) => Observable<never>;
   readonly chats$: (query: {
     readonly search: string;
     readonly limit: number;
@@ -100,6 +113,8 @@ export interface Server {
   readonly steer$: (chatId: string, text: string) => Observable<boolean>;
   /** Completes when the verdict counts. Errors with a `Refusal`. */
   readonly decide$: (token: string, verdict: Verdict) => Observable<never>;
+  /** Emits when what has failed should be tried again, after so many failures. */
+  readonly wait$: ServerOptions['wait$'];
 }
 
 /** The surroundings of the page. */
@@ -133,8 +148,18 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
   const follow$ = following({ history$, resume$, wait$ });
 
   return {
+    wait$,
     history$,
     switch$: (chatId, at) => read$(`${pathOf(chatId)}/head`, posted({ at })).pipe(map(historyOf)),
+    facts$: (chatId, at) =>
+      read$(`${pathOf(chatId)}/answers${queryOf({ at })}`).pipe(
+        map(({ answers }) =>
+          Object.fromEntries(
+            Object.entries(fieldsOf(answers)).map(([id, chunks]) => [id, listOf(chunks)]),
+          ),
+        ),
+      ),
+    settle$: (chatId, settled) => post$(`${pathOf(chatId)}/uncertain`, settled),
     chats$: ({ search, before, limit }) =>
       read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),
     rename$: (chatId, title) =>
@@ -176,6 +201,12 @@ const following = ({ history$, resume$, wait$ }: Resuming) => {
             ...(isBack ? [{ type: 'back' } as const] : []),
             ...(event.data === undefined ? [{ type: 'gone' } as const] : chunksOf(event.data)),
           ];
+        }),
+        tap((it) => {
+          // A server that shuts down: the next one resumes the answer.
+          if (it.type === 'chunk' && it.chunk.type === 'abort' && !('reason' in it.chunk)) {
+            throw new Error('The server has shut down.');
+          }
         }),
         catchError((error: unknown) => {
           if (error instanceof Refusal) return throwError(() => error);

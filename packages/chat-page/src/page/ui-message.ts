@@ -5,6 +5,8 @@ export interface UiMessage {
   readonly parts: readonly UiPart[];
   /** Shown until the next content: the server retries, waits or has queued the call. */
   readonly notice?: string;
+  /** What its earlier calls have used, while another one continues it. */
+  readonly spent?: AnswerUsage;
   /** Set when the answer has ended. */
   readonly end?: AnswerEnd;
 }
@@ -14,8 +16,14 @@ export interface AnswerEnd {
   /** Why, such as `answer`, `interrupted` or `suspended`; absent if it failed. */
   readonly reason?: string;
   readonly error?: { readonly text: string; readonly retryable: boolean };
-  /** The tokens of the whole call. */
-  readonly tokens?: number;
+  readonly usage?: AnswerUsage;
+}
+
+/** What an answer has used, of all its calls. */
+export interface AnswerUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cost?: { readonly currency: string; readonly amount: number; readonly isPartial: boolean };
 }
 
 /** A piece of a message. `messageId` links it to the message of the model, which may be discarded. */
@@ -34,6 +42,7 @@ export type UiPart =
   | { readonly type: 'steered'; readonly text: string }
   | { readonly type: 'approval'; readonly data: Approval }
   | { readonly type: 'suspended'; readonly data: Suspended }
+  | { readonly type: 'uncertain'; readonly data: Uncertain }
   | { readonly type: 'sources'; readonly sources: readonly Source[] }
   | { readonly type: 'data'; readonly name: string; readonly id?: string; readonly data: unknown };
 
@@ -49,7 +58,7 @@ export interface ToolPart {
   readonly type: 'tool';
   readonly toolCallId: string;
   readonly toolName: string;
-  readonly state: 'input' | 'running' | 'done' | 'failed' | 'denied' | 'cancelled';
+  readonly state: 'input' | 'running' | 'done' | 'failed' | 'denied' | 'cancelled' | 'stopped';
   /** The arguments while they arrive, as JSON that is not complete. */
   readonly inputText?: string;
   readonly input?: unknown;
@@ -95,6 +104,12 @@ export interface Suspended {
   readonly request?: unknown;
 }
 
+/** A tool call that was running when its server stopped. */
+export interface Uncertain {
+  readonly toolCallId: string;
+  readonly toolName: string;
+}
+
 export interface Source {
   readonly number?: number;
   readonly source: string;
@@ -122,6 +137,13 @@ export const waitingIn = ({ parts }: UiMessage): readonly Suspended[] => {
     return tool === undefined || tool.state === 'running' ? [part.data] : [];
   });
 };
+
+/** The tool calls of an answer of which nobody knows whether they have happened. */
+export const uncertainIn = ({ parts }: UiMessage): readonly Uncertain[] =>
+  parts.flatMap((part) => {
+    if (part.type !== 'uncertain') return [];
+    return parts.find(isToolCall(part.data.toolCallId))?.state === 'running' ? [part.data] : [];
+  });
 
 /** The tool calls of an answer that wait for an approval. */
 export const approvalsIn = ({ parts }: UiMessage): readonly Approval[] =>

@@ -16,6 +16,8 @@ export interface CallSlots {
   take(metadata: Readonly<Record<string, string>>): () => void;
   /** Throws if the server is closed. Returns whether calls may be resumed. */
   readonly assertOpen: () => boolean;
+  /** Whether the server closes, or is closed. */
+  readonly isClosing: () => boolean;
   /** Refuses new calls, and completes once all slots are free, or after the timeout. */
   drained$(timeoutMs: number): Observable<never>;
   close(): void;
@@ -41,6 +43,7 @@ export const createCallSlots = (
         taken$.next(taken$.value - 1);
       });
     },
+    isClosing: () => status !== 'open',
     assertOpen: () => {
       if (status === 'closed') throw closing();
       return status === 'open';

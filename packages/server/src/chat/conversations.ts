@@ -85,8 +85,13 @@ export interface Conversations extends Reading, Collection, CallControls {
 }
 
 export const createConversations = (agent: Agent, options: ConversationsOptions): Conversations => {
-  const { store, room, report } = options;
+  const { store, room } = options;
   const { calls } = store;
+  const report: typeof options.report = (error, callId) => {
+    // The server cuts its calls when it closes, and the next one resumes them.
+    const isPlanned = callId !== undefined && error.code === 'aborted' && slots.isClosing();
+    if (!isPlanned) options.report(error, callId);
+  };
   const background = createBackgroundWork(report);
   const runs = createRuns(options.onDisconnect, ({ callId, over$ }) => {
     // Remove its record; otherwise the call would be resumed.

@@ -45,6 +45,16 @@ export const once = <Given extends readonly unknown[]>(
 export const refused = (status: number, userMessage: string): MillraceError =>
   new MillraceError('invalidRequest', userMessage, { status, userMessage });
 
+/** The error text for a request above the limit, in bytes. */
+export const tooLarge = (maxBytes: number): string =>
+  `The request is too large: up to ${sizeOf(maxBytes)} are accepted.`;
+
+const sizeOf = (bytes: number): string => {
+  const [size, unit] =
+    bytes >= 1_000_000 ? [bytes / 1e6, 'MB'] : bytes >= 1_000 ? [bytes / 1e3, 'kB'] : [bytes, 'bytes'];
+  return `${Number(size.toFixed(1))} ${unit}`;
+};
+
 export const notFound = (): MillraceError => refused(404, 'Not found.');
 
 export const wrongMethod = (methods: readonly string[]): Response => {

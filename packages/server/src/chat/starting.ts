@@ -35,6 +35,8 @@ export interface Asked extends Placing, RepeatableRequest, Pick<CallOptions, 're
   readonly metadata: Readonly<Record<string, string>>;
   /** The call continues when its readers leave, regardless of `onDisconnect`. */
   readonly continues?: boolean;
+  /** The results that it brings are the program's, which has checked what its client may decide. Default: the client's. */
+  readonly byProgram?: boolean;
 }
 
 interface StartingOptions extends PlacesOptions {
@@ -66,9 +68,9 @@ export const createStarting = (options: StartingOptions) => {
   const new$ = (session: KeptSession, start: Omit<Start, 'placed'>): Observable<string> =>
     places.place$(session, start.request).pipe(
       concatMap((placed) => {
-        const { input } = start.request;
+        const { input, byProgram = false } = start.request;
         const settles = contentOf(input) !== undefined && options.onSuspended !== 'refuse';
-        assertForClient(placed.path, resultsIn(input), settles);
+        if (!byProgram) assertForClient(placed.path, resultsIn(input), settles);
         cancelAsked(session, start.request, placed, options);
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
         return call$(session, { ...start, placed }, options);

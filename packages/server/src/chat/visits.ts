@@ -24,7 +24,7 @@ import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import type { AskedAlone } from './alone.js';
 import type { Conversations } from './conversations.js';
 import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
-import { notFound, refused, sessionsOf } from './guard.js';
+import { notFound, refused, sessionsOf, tooLarge } from './guard.js';
 import type { Past } from './past.js';
 import type { AskedOfChat, CallAlone, Chat, Route, StreamFormat, Visit } from './protocol.js';
 import { createPlace, discardedIn, lastSeen, withoutTakenBack } from './rejoining.js';
@@ -236,7 +236,7 @@ const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
     );
   }).pipe(
     map((text) => {
-      if (text === undefined) throw refused(413, 'The request is too large.');
+      if (text === undefined) throw refused(413, tooLarge(maxBytes));
       return parsedJson(text);
     }),
   );

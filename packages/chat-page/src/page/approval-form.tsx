@@ -1,16 +1,9 @@
-import { useContext, useState } from 'preact/hooks';
-import { ActionsContext, focusMessage, Json } from './pieces.js';
+import { useContext, useRef, useState } from 'preact/hooks';
+import { parsedJson } from './fields.js';
+import { ActionsContext, focusCard, Instead, Json, NotSent } from './pieces.js';
+
 import type { Verdict } from './server.js';
-import type { Approval, Suspended } from './ui-message.js';
-
-/** The input of a form whose tool call has ended without it, such as in another tab. */
-const NotSent = ({ text }: { readonly text: string }) =>
-  text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;
-
-/** A form has this below its question. */
-const Instead = () => (
-  <p class="notice">If you send a message instead, this tool call is cancelled.</p>
-);
+import type { Approval } from './ui-message.js';
 
 /** Asks the user whether a tool may run: approve, deny with a reason, or edit the arguments. */
 export const ApprovalForm = (props: {
@@ -26,12 +19,13 @@ export const ApprovalForm = (props: {
   const [reason, setReason] = useState('');
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
   const [problem, setProblem] = useState('');
+  const form = useRef<HTMLFormElement>(null);
   const decide = (verdict: Verdict) => {
     const back = mode;
     setMode('sent');
     setProblem('');
-    actions?.decide$(token ?? '', verdict).subscribe({
-      complete: focusMessage,
+    focusCard(form.current);
+    actions?.decide$(approval, verdict).subscribe({
       error: (error: unknown) => {
         setProblem(error instanceof Error ? error.message : 'It failed.');
         setMode(back);
@@ -43,15 +37,16 @@ export const ApprovalForm = (props: {
       decide({ approved: true });
       return;
     }
-    const value = parsed(edited);
-    if (value === undefined) setProblem('This is not valid JSON.');
-    else decide({ approved: true, input: value.json });
+    const read = parsedJson(edited);
+    if ('problem' in read) setProblem(read.problem);
+    else decide({ approved: true, input: read.value });
   };
   if (isOver) return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? edited : ''} />;
-  if (token === undefined) return <p class="notice">Waiting for an approval.</p>;
   const isSent = mode === 'sent';
+  if (token === undefined && !isSent) return <p class="notice">Waiting for an approval.</p>;
   return (
     <form
+      ref={form}
       class="ask"
       aria-label={`Approval of ${toolName}`}
       onSubmit={(event) => {
@@ -122,65 +117,6 @@ export const ApprovalForm = (props: {
 const timeOf = (ms: number): string =>
   new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 
-/** Asks the user for the result of a suspended tool call. */
-export const ResultForm = (props: {
-  readonly suspended: Suspended;
-  /** Whether the tool call waits no longer. */
-  readonly isOver: boolean;
-}) => {
-  const { toolCallId, toolName, request } = props.suspended;
-  const send = useContext(ActionsContext)?.send;
-  const [text, setText] = useState('');
-  const [problem, setProblem] = useState('');
-  if (props.isOver) return <NotSent text={text} />;
-  return (
-    <form
-      class="ask"
-      aria-label={`Result of ${toolName}`}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const value = parsed(text);
-        if (value === undefined) setProblem('This is not valid JSON. Text needs quotation marks.');
-        else {
-          setText('');
-          send?.({ type: 'result', toolCallId, output: value.json });
-          focusMessage();
-        }
-      }}
-    >
-      <p>
-        <b>{toolName}</b> waits for its result.
-      </p>
-      <Instead />
-      {request !== undefined && request !== null && <Json label="Request" value={request} />}
-      <JsonField label="Result, as JSON" value={text} change={setText} />
-      {problem !== '' && (
-        <p class="failure" role="alert">
-          {problem}
-        </p>
-      )}
-      <div class="actions">
-        <button type="submit" class="primary">
-          Send result
-        </button>
-        <button
-          type="button"
-          onClick={() => {
-            send?.({
-              type: 'failure',
-              toolCallId,
-              errorText: text.trim() || 'There is no result.',
-            });
-            focusMessage();
-          }}
-        >
-          Report a failure
-        </button>
-      </div>
-    </form>
-  );
-};
-
 const JsonField = (props: {
   readonly label: string;
   readonly value: string;
@@ -196,12 +132,3 @@ const JsonField = (props: {
     />
   </label>
 );
-
-const parsed = (text: string): { readonly json: unknown } | undefined => {
-  try {
-    const json: unknown = JSON.parse(text);
-    return { json };
-  } catch {
-    return undefined;
-  }
-};

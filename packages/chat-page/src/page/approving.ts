@@ -1,0 +1,68 @@
+import {
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  ignoreElements,
+  type Observable,
+  throwError,
+} from 'rxjs';
+import type { Conversation } from './conversation-state.js';
+import { Refusal } from './responses.js';
+import type { Server, Verdict } from './server.js';
+import { type Approval, approvalsIn } from './ui-message.js';
+
+interface Approving {
+  readonly server: Pick<Server, 'decide$' | 'wait$'>;
+  /** The state of the conversation. */
+  readonly state: () => Conversation | undefined;
+}
+
+/**
+ * Decides on a tool call, and completes when the verdict counts. If the server cannot be reached or has started again, it waits for the
+ * connection, and decides on the question that the server then asks again about the same tool call. Completes, too, if that no longer waits.
+ * Errors with the refusal of the server, or when it has waited long enough. Cold.
+ */
+export const approving$ = (
+  options: Approving,
+  { toolCallId, token = '' }: Approval,
+  verdict: Verdict,
+): Observable<never> => {
+  const { server, state } = options;
+  const { wait$ } = server;
+  const isAskedIn = ({ messages }: Conversation) =>
+    messages.slice(-1).flatMap(approvalsIn).find((it) => it.toolCallId === toolCallId);
+  const attempt$ = (by: string, failures: number): Observable<never> =>
+    server.decide$(by, verdict).pipe(
+      catchError((error: unknown) => {
+        if (!mayPass(error)) return throwError(() => error);
+        return concat(
+          wait$(failures).pipe(ignoreElements()),
+          defer(() => next$(by, failures + 1, error)),
+        );
+      }),
+    );
+  const next$ = (by: string, failures: number, error: unknown): Observable<never> => {
+    const shown = state();
+    if (shown === undefined) return throwError(() => error);
+    const asked = isAskedIn(shown);
+    if (asked === undefined && !shown.isReconnecting) return EMPTY;
+    const isOld = error instanceof Refusal && (asked?.token ?? by) === by;
+    if (!isOld && asked?.token !== undefined) return attempt$(asked.token, failures);
+    const isWaiting = shown.isReconnecting || asked?.token === undefined;
+    if (failures >= (isWaiting ? mostFailures : fewFailures)) return throwError(() => error);
+    return concat(
+      wait$(failures).pipe(ignoreElements()),
+      defer(() => next$(by, failures + 1, error)),
+    );
+  };
+  return attempt$(token, 0);
+};
+
+/** With a connection, the server says soon whether it asks again. */
+const fewFailures = 3;
+const mostFailures = 12;
+
+/** A server that has started again does not know the token, and one that is away does not answer. */
+const mayPass = (error: unknown): boolean =>
+  !(error instanceof Refusal) || error.status === 401 || error.status === 410;

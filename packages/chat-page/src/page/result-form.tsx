@@ -1,0 +1,130 @@
+import { useContext, useMemo, useState } from 'preact/hooks';
+import { ActionsContext, Instead, Json, NotSent, focusCard } from './pieces.js';
+import { FieldView } from './schema-form.js';
+import { askedBy, entryFor, type Entry, type Field, fieldFor, readEntry } from './schema-fields.js';
+import type { ToolOutcome } from './requests.js';
+import type { Suspended, Uncertain } from './ui-message.js';
+
+const anyJson: Field = fieldFor({ title: 'Your answer, as JSON' });
+
+/** Asks the user for the result of a suspended tool call: text, a form for the schema of its request, or JSON. */
+export const ResultForm = (props: {
+  readonly suspended: Suspended;
+  /** Whether the tool call waits no longer. */
+  readonly isOver: boolean;
+}) => {
+  const { toolCallId, toolName, request } = props.suspended;
+  const send = useContext(ActionsContext)?.send;
+  const { question, schema, rest } = useMemo(() => askedBy(request), [request]);
+  const own = useMemo(() => fieldFor(schema ?? { type: 'string' }), [schema]);
+  const [isJson, setJson] = useState(false);
+  const [entry, setEntry] = useState<Entry>(() => entryFor(own));
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const field = isJson ? anyJson : own;
+  if (props.isOver) return <NotSent text={written(entry)} />;
+  const end = (outcome: ToolOutcome, form: HTMLElement | null) => {
+    setEntry(entryFor(own));
+    focusCard(form);
+    send?.(outcome);
+  };
+  const switched = () => {
+    setJson(!isJson);
+    setProblems({});
+    setEntry(entryFor(isJson ? own : anyJson));
+  };
+  return (
+    <form
+      class="ask"
+      aria-label={`Question of ${toolName}`}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        const form = event.currentTarget;
+        const read = readEntry(field, entry);
+        if (read.problems === undefined) {
+          end({ type: 'result', toolCallId, output: read.value ?? null }, form);
+          return;
+        }
+        setProblems(read.problems);
+        requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus());
+      }}
+    >
+      <p class="asked">{question ?? `${toolName} needs an answer from you.`}</p>
+      {rest !== undefined && <Json label="Details" value={rest} />}
+      <FieldView field={field} entry={entry} change={setEntry} problems={problems} />
+      <Instead />
+      <div class="actions">
+        <button type="submit" class="primary">
+          Send answer
+        </button>
+        <button
+          type="button"
+          onClick={(event) =>
+            end(
+              { type: 'failure', toolCallId, errorText: 'The user cannot answer this.' },
+              event.currentTarget.form,
+            )
+          }
+        >
+          I cannot answer
+        </button>
+        {own.kind !== 'json' && (
+          <button type="button" class="quiet" onClick={switched}>
+            {isJson ? 'Use the form' : 'Enter JSON'}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+};
+
+/** What was entered, for a form whose tool call has ended without it. */
+const written = (entry: Entry | undefined): string => {
+  if (typeof entry === 'string') return entry;
+  if (typeof entry !== 'object' || Array.isArray(entry)) return '';
+  return Object.entries(entry as Readonly<Record<string, Entry>>)
+    .flatMap(([name, value]) => {
+      const text = written(value);
+      return text === '' ? [] : [`${name}: ${text}`];
+    })
+    .join('\n');
+};
+
+const choices = [
+  { outcome: 'again', label: 'Run it again' },
+  { outcome: 'happened', label: 'It happened' },
+  { outcome: 'failed', label: 'It failed' },
+] as const;
+
+/** Asks the user what has come of a tool call that was running when the server stopped. */
+export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
+  const { toolCallId, toolName } = uncertain;
+  const send = useContext(ActionsContext)?.send;
+  return (
+    <form
+      class="ask"
+      aria-label={`What has come of ${toolName}`}
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <p class="asked">
+        The server stopped while <b>{toolName}</b> was running. Nobody knows whether it has
+        happened: please find out.
+      </p>
+      <Instead />
+      <div class="actions">
+        {choices.map(({ outcome, label }) => (
+          <button
+            key={outcome}
+            type="button"
+            onClick={(event) => {
+              focusCard(event.currentTarget.form);
+              send?.({ type: 'settle', toolCallId, outcome });
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+    </form>
+  );
+};

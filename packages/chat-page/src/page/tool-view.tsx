@@ -1,0 +1,232 @@
+import { useRef } from 'preact/hooks';
+import { ApprovalForm } from './approval-form.js';
+import { lazyModule } from './lazy-module.js';
+import { MarkdownView } from './markdown-view.js';
+import type { PartProps } from './message-view.js';
+import { Fold, Icon, type IconName, Json } from './pieces.js';
+import {
+  type AgentPart,
+  type Approval,
+  approvalsIn,
+  isToolCall,
+  type Suspended,
+  type ToolPart,
+  type UiMessage,
+  type UiPart,
+  type Uncertain,
+  uncertainIn,
+  waitingIn,
+} from './ui-message.js';
+
+type ToolStatus = ToolPart['state'] | 'approval' | 'suspended' | 'uncertain' | 'interrupted';
+
+const labels: Readonly<Record<ToolStatus, string>> = {
+  input: 'Preparing',
+  running: 'Running',
+  done: 'Done',
+  failed: 'Failed',
+  denied: 'Denied',
+  cancelled: 'Cancelled',
+  approval: 'Needs approval',
+  suspended: 'Needs your answer',
+  uncertain: 'Nobody knows',
+  interrupted: 'Not finished',
+  stopped: 'Stopped',
+};
+
+const approvalStatus = (status: string): ToolStatus =>
+  status === 'requested' ? 'approval' : status === 'denied' ? 'denied' : 'running';
+
+const statusIcons = new Map<ToolStatus, IconName>([
+  ['done', 'check'],
+  ['failed', 'cross'],
+  ['denied', 'denied'],
+  ['cancelled', 'denied'],
+  ['approval', 'question'],
+  ['suspended', 'question'],
+  ['uncertain', 'question'],
+  ['interrupted', 'stop'],
+  ['stopped', 'stop'],
+]);
+
+const Status = ({ status }: { readonly status: ToolStatus }) => {
+  const icon = statusIcons.get(status);
+  return (
+    <span class={`status ${status}`}>
+      {icon === undefined ? <i /> : <Icon name={icon} />}
+      {labels[status]}
+    </span>
+  );
+};
+
+/** The approval of a tool of a sub-agent, which has no card of its own. */
+export const LooseApproval = ({
+  part: { data },
+  message,
+  isRunning,
+}: PartProps<Extract<UiPart, { type: 'approval' }>>) => {
+  // It stays while the server starts again, which asks again.
+  if (message.parts.some(isToolCall(data.toolCallId))) return null;
+  return (
+    <section class="tool card" aria-label={`Tool ${data.toolName}`} tabIndex={-1}>
+      <header>
+        <b>{data.toolName}</b> <Status status={approvalStatus(data.status)} />
+      </header>
+      {data.status === 'requested' && isRunning && (
+        <ApprovalForm approval={data} input={undefined} isOver={false} />
+      )}
+    </section>
+  );
+};
+
+/** What a tool call waits for. */
+interface Waits {
+  readonly approval?: Approval | undefined;
+  readonly suspended?: Suspended | undefined;
+  readonly uncertain?: Uncertain | undefined;
+}
+
+const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
+  const { toolCallId, state } = part;
+  const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
+  if (state !== 'input' && state !== 'running') return {};
+  if (isRunning) return { approval: approvalsIn(message).find(isOwn) };
+  return {
+    suspended: waitingIn(message).find(isOwn),
+    uncertain: uncertainIn(message).find(isOwn),
+  };
+};
+
+const statusOf = ({ part: { state }, isRunning }: PartProps<ToolPart>, waits: Waits): ToolStatus => {
+  if (waits.approval !== undefined) return 'approval';
+  if (waits.uncertain !== undefined) return 'uncertain';
+  if (waits.suspended !== undefined) return 'suspended';
+  return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
+};
+
+/** A tool call. The sub-agent that it runs is shown in its card. */
+export const Tool = (props: PartProps<ToolPart>) => {
+  const { part, message } = props;
+  const { toolName, state, input, inputText, output, errorText } = part;
+  const waits = waitsOf(props);
+  const status = statusOf(props, waits);
+  const [agent, ...others] = message.parts.filter(
+    (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
+  );
+  const hasOutput = output !== undefined && (state === 'running' || state === 'done');
+  const isReply = agent?.text !== undefined && agent.text === output;
+  return (
+    <section class="tool" aria-label={`Tool ${toolName}`}>
+      <Fold
+        class={agent === undefined ? 'card' : 'card agent'}
+        title={
+          <>
+            {agent !== undefined && 'Agent '}
+            <b>{toolName}</b> <Status status={status} />
+          </>
+        }
+        isOpen={openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))}
+      >
+        <Json label="Arguments" value={input ?? inputText ?? ''} />
+        {agent !== undefined && <AgentBody part={agent} />}
+        {hasOutput && !isReply && (
+          <Json label={state === 'running' ? 'Progress' : 'Result'} value={output} />
+        )}
+        {errorText !== undefined && (
+          <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
+        )}
+      </Fold>
+      <Forms waits={waits} input={input} />
+      {others.map((it) => (
+        <Agent key={it.id} part={it} />
+      ))}
+    </section>
+  );
+};
+
+const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'cancelled', 'uncertain']);
+
+const useResultForms = lazyModule(() => import('./result-form.js'));
+
+/** The forms of a tool call. They stay when it ends without them: something may have been entered. */
+const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknown }) => {
+  const { approval, suspended, uncertain } = waits;
+  const known = useRef<Pick<Waits, 'approval' | 'suspended'>>({});
+  if (approval !== undefined) known.current = { approval };
+  if (suspended !== undefined) known.current = { suspended };
+  const { current } = known;
+  const forms = useResultForms(current.suspended !== undefined || uncertain !== undefined);
+  return (
+    <>
+      {current.approval !== undefined && (
+        <ApprovalForm
+          // The token changes when a server that has started again asks again.
+          key={JSON.stringify(input)}
+          approval={current.approval}
+          input={input}
+          isOver={approval === undefined}
+        />
+      )}
+      {current.suspended !== undefined && forms !== undefined && (
+        <forms.ResultForm suspended={current.suspended} isOver={suspended === undefined} />
+      )}
+      {uncertain !== undefined && forms !== undefined && (
+        <forms.UncertainForm uncertain={uncertain} />
+      )}
+    </>
+  );
+};
+
+/** Whether a tool call runs this sub-agent, directly or by another one. */
+const isBelow = (agent: AgentPart, tool: ToolPart, { parts }: UiMessage): boolean =>
+  agent.toolCallId === tool.toolCallId ||
+  parts.some(
+    (it) =>
+      it.type === 'agent' && it.toolCallId === tool.toolCallId && agent.id.startsWith(`${it.id}/`),
+  );
+
+/** Whether one of the tool calls of a message runs this sub-agent. */
+export const isOfTool = (agent: AgentPart, message: UiMessage): boolean =>
+  message.parts.some((it) => it.type === 'tool' && isBelow(agent, it, message));
+
+/** A sub-agent. */
+export const Agent = ({ part }: { readonly part: AgentPart }) => {
+  const status = agentStatus(part);
+  const title = (
+    <>
+      Agent <b>{part.names.at(-1) ?? 'agent'}</b> <Status status={status} />
+    </>
+  );
+  return (
+    <Fold class="agent" title={title} isOpen={status !== 'done'}>
+      <AgentBody part={part} />
+    </Fold>
+  );
+};
+
+const agentStatus = ({ status }: AgentPart): ToolStatus =>
+  status === 'replied' ? 'done' : status === 'running' ? 'running' : 'failed';
+
+/** What a sub-agent has said and done. */
+const AgentBody = ({ part }: { readonly part: AgentPart }) => {
+  const { text, progress } = part;
+  const isGrowing = agentStatus(part) === 'running';
+  return (
+    <>
+      {progress.map((it, at) =>
+        it.kind === 'tool' ? (
+          <p key={at} class="notice">
+            Tool <b>{it.text}</b>: {it.status}
+          </p>
+        ) : (
+          <div key={at} class={it.kind}>
+            <MarkdownView text={it.text} isOpen={isGrowing && at === progress.length - 1} />
+          </div>
+        ),
+      )}
+      {progress.every(({ kind }) => kind !== 'text') && text !== undefined && (
+        <MarkdownView text={text} />
+      )}
+    </>
+  );
+};
