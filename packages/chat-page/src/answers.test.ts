@@ -64,7 +64,10 @@ describe('the facts of answers', () => {
   it('have the usage, the sub-agents and the end of each answer, and none of its text', async () => {
     const weather = createAgent({ name: 'weather', model: scriptedModel([text('Rain.')]) });
     const server = serverOf(
-      [[toolCall('weather', { user_prompt: '?' }), usage, finish()], [text('It rains.'), usage]],
+      [
+        [toolCall('weather', { user_prompt: '?' }), usage, finish()],
+        [text('It rains.'), usage],
+      ],
       [agentTool(weather, { description: 'Knows the weather.' })],
     );
     const { ask, facts } = requesting(server);
@@ -98,7 +101,10 @@ describe('the facts of answers', () => {
     const where = tool({ name: 'where', description: 'Asks.', run: () => suspend('Where?') });
     const user = ({ headers }: Request) => headers.get('x-user');
     const server = serverOf(
-      [[toolCall('where', {}, 'w'), usage, finish()], [text('Oslo.'), usage]],
+      [
+        [toolCall('where', {}, 'w'), usage, finish()],
+        [text('Oslo.'), usage],
+      ],
       [where],
       { user },
     );
@@ -145,24 +151,27 @@ const uncertainIn = (facts: readonly (readonly Chunk[])[]) =>
   facts.flat().filter(({ type }) => type === 'data-uncertain');
 
 describe('an uncertain tool call', () => {
-  it.each(['again', 'happened', 'failed'])('S6: takes the word of the user: %s', async (outcome) => {
-    const answer: ScriptedAnswer = ({ messages }) => {
-      const last = messages.at(-1);
-      return last?.role === 'tool' ? [text(JSON.stringify(last.content))] : [text('?')];
-    };
-    const { server, facts, history, respond } = await left([answer]);
-    const [uncertain] = uncertainIn(await waitFor(facts, (it) => uncertainIn(it).length > 0));
-    const { toolCallId } = uncertain?.['data'] as { toolCallId: string };
-    const settle = (body: object) => respond('/a/uncertain', posted(body));
-    expect((await settle({ toolCallId, outcome: 'Paid 5.' })).status).toBe(400);
-    expect((await settle({ toolCallId: 'other', outcome })).status).toBe(409);
-    expect((await settle({ toolCallId, outcome })).status).toBe(200);
-    const said = await waitFor(history, (it) => JSON.stringify(it).includes('The user has'));
-    expect(said).toHaveLength(2);
-    expect(uncertainIn(await facts())).toEqual([]);
-    expect((await settle({ toolCallId, outcome })).status).toBe(409);
-    await server.close();
-  });
+  it.each(['again', 'happened', 'failed'])(
+    'S6: takes the word of the user: %s',
+    async (outcome) => {
+      const answer: ScriptedAnswer = ({ messages }) => {
+        const last = messages.at(-1);
+        return last?.role === 'tool' ? [text(JSON.stringify(last.content))] : [text('?')];
+      };
+      const { server, facts, history, respond } = await left([answer]);
+      const [uncertain] = uncertainIn(await waitFor(facts, (it) => uncertainIn(it).length > 0));
+      const { toolCallId } = uncertain?.['data'] as { toolCallId: string };
+      const settle = (body: object) => respond('/a/uncertain', posted(body));
+      expect((await settle({ toolCallId, outcome: 'Paid 5.' })).status).toBe(400);
+      expect((await settle({ toolCallId: 'other', outcome })).status).toBe(409);
+      expect((await settle({ toolCallId, outcome })).status).toBe(200);
+      const said = await waitFor(history, (it) => JSON.stringify(it).includes('The user has'));
+      expect(said).toHaveLength(2);
+      expect(uncertainIn(await facts())).toEqual([]);
+      expect((await settle({ toolCallId, outcome })).status).toBe(409);
+      await server.close();
+    },
+  );
 });
 
 /** Reads until what is read fits. */

@@ -1,4 +1,11 @@
-import { type AgentEvent, type Message, suspensionsIn, toolCallsOf, toolOutput, toolResults } from 'millrace';
+import {
+  type AgentEvent,
+  type Message,
+  suspensionsIn,
+  toolCallsOf,
+  toolOutput,
+  toolResults,
+} from 'millrace';
 import { isUncertain } from 'millrace/journal';
 import { isRecord } from 'millrace/values';
 import { toUiMessageStream } from '@millrace/server';
@@ -23,7 +30,10 @@ const mostAnswers = 50;
  * The routes for what the messages of a conversation do not hold. `GET …/answers` has the ends of its answers, their usage, cost, sub-agents and
  * sources, as far as the store keeps their calls. `POST …/uncertain` takes the user's word for a tool call that was running when its process ended.
  */
-export const answerRoutes = (api: string, { masks }: Pick<ServerOfRoutes, 'masks'>): readonly Route[] => [
+export const answerRoutes = (
+  api: string,
+  { masks }: Pick<ServerOfRoutes, 'masks'>,
+): readonly Route[] => [
   { method: 'GET', path: `${api}/chat/:id/answers`, answer$: (visit) => answers$(visit, masks) },
   { method: 'POST', path: `${api}/chat/:id/uncertain`, answer$: settled$ },
 ];
@@ -109,11 +119,17 @@ const untilLastRun = (event$: Observable<AgentEvent>): Observable<AgentEvent> =>
   );
 
 /** What the history does not have. */
-const isFact = (chunk: { readonly type: string; readonly transient?: boolean }): boolean =>
-  chunk.transient !== true &&
-  !/^(?:text|reasoning|tool-input|tool-output-available|file|source|start-step|finish-step|data-(?:suspended|steered|discarded))/u.test(
-    chunk.type,
-  );
+const isFact = (chunk: {
+  readonly type: string;
+  readonly id?: string;
+  readonly transient?: boolean;
+}): boolean =>
+  // The message that ends a stopped answer tells which of its tools were cut.
+  (chunk.type === 'text-start' && chunk.id?.includes('/interrupted/') === true) ||
+  (chunk.transient !== true &&
+    !/^(?:text|reasoning|tool-input|tool-output-available|file|source|start-step|finish-step|data-(?:suspended|steered|discarded))/u.test(
+      chunk.type,
+    ));
 
 // ---------------------------------------------------------------- uncertain tool calls
 
@@ -144,7 +160,8 @@ const outcomes = new Map<unknown, unknown>([
   [
     'again',
     toolOutput({
-      content: 'The user has found out that this has not happened. Call the tool again, with the same arguments.',
+      content:
+        'The user has found out that this has not happened. Call the tool again, with the same arguments.',
       isError: true,
     }),
   ],
@@ -152,7 +169,8 @@ const outcomes = new Map<unknown, unknown>([
   [
     'failed',
     toolOutput({
-      content: 'The user has found out that this has failed. Do not call the tool again unless the user asks for it.',
+      content:
+        'The user has found out that this has failed. Do not call the tool again unless the user asks for it.',
       isError: true,
     }),
   ],
@@ -170,7 +188,9 @@ const settled$ = ({ chat, body$, ids: { id = '' } }: Visit): Observable<Response
       return history$().pipe(
         concatMap(({ messages }) => {
           const call = uncertainIn(messages).find((it) => it.toolCallId === toolCallId);
-          const answer = answersIn(messages).find(({ callIds }) => call && callIds.includes(call.callId));
+          const answer = answersIn(messages).find(
+            ({ callIds }) => call && callIds.includes(call.callId),
+          );
           if (call === undefined || answer === undefined) {
             throw badRequest('this tool call does not wait for your word', 409);
           }

@@ -27,10 +27,7 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
     const page = html.replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) =>
       escaped(values[name]),
     );
-    return [
-      ...pageRoutes({ html: page, assets, path }),
-      ...answerRoutes(values.api, { masks }),
-    ];
+    return [...pageRoutes({ html: page, assets, path }), ...answerRoutes(values.api, { masks })];
   };
 };
 

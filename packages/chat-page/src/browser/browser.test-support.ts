@@ -82,6 +82,8 @@ export interface Visitor {
   readonly isAnswered: () => Promise<void>;
   readonly answers: () => Promise<readonly string[]>;
   readonly screenshot: (name: string) => Promise<void>;
+  /** Takes screenshots of a screen, light and dark, narrow and wide, and returns the rules of accessibility that it breaks. */
+  readonly screens: (name: string) => Promise<readonly string[]>;
   /** Opens the address of the page in another tab of the same browser. */
   readonly secondTab: () => Promise<Visitor>;
 }
@@ -130,6 +132,25 @@ export const visits = (browser: () => Browser) => {
       screenshot: async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });
       },
+      screens: async (name) => {
+        const broken: string[] = [];
+        for (const colorScheme of ['light', 'dark'] as const) {
+          for (const [width, height] of [
+            [390, 844],
+            [1_440, 900],
+          ] as const) {
+            await page.emulateMedia({ colorScheme });
+            await page.setViewportSize({ width, height });
+            await page.screenshot({
+              path: join(screenshots, `${name}-${colorScheme}-${width}.png`),
+            });
+            const found = await violations(page);
+            const scrolled = await page.evaluate(() => document.documentElement.scrollWidth);
+            broken.push(...found, ...(scrolled > width ? [`${scrolled} px at ${width}`] : []));
+          }
+        }
+        return broken;
+      },
       secondTab: () => tabIn(context, page.url()),
     };
   };
@@ -144,6 +165,27 @@ export const visits = (browser: () => Browser) => {
       const { url } = await listening(agent, server, closing);
       return visit(url, options);
     },
+    /** Serves one agent after the other at the same port, as a server does that starts again. */
+    openRestarting: async (
+      create: () => { readonly agent: Agent; readonly options: ServeOptions },
+    ): Promise<Visitor & { readonly stop: () => void; readonly start: () => Promise<unknown> }> => {
+      const serving = (port: number) => {
+        const { agent, options } = create();
+        return listening(agent, { ...options, port }, closing);
+      };
+      const first = await serving(0);
+      const visitor = await visit(first.url);
+      let { stop } = first;
+      return {
+        ...visitor,
+        stop: () => {
+          stop();
+        },
+        start: async () => {
+          ({ stop } = await serving(first.port));
+        },
+      };
+    },
     close: async (): Promise<readonly string[]> => {
       for (const close of closing.splice(0)) await close();
       return errors.splice(0);
@@ -151,19 +193,20 @@ export const visits = (browser: () => Browser) => {
   };
 };
 
-const listening = (
+const listening = async (
   agent: Agent,
   options: ServeOptions,
   closing: (() => unknown)[],
-): Promise<Served> => {
+): Promise<Served & { readonly stop: () => void }> => {
   const served$ = new Subject<Served>();
   const served = firstValueFrom(served$);
   const subscription = new Subscription();
-  closing.push(() => {
+  const stop = () => {
     subscription.unsubscribe();
-  });
+  };
+  closing.push(stop);
   subscription.add(
     serve(agent, { port: 0, signals: [], protocols: [chatPage()], ...options }).subscribe(served$),
   );
-  return served;
+  return { ...(await served), stop };
 };

@@ -31,7 +31,10 @@ export const approving$ = (
   const { server, state } = options;
   const { wait$ } = server;
   const isAskedIn = ({ messages }: Conversation) =>
-    messages.slice(-1).flatMap(approvalsIn).find((it) => it.toolCallId === toolCallId);
+    messages
+      .slice(-1)
+      .flatMap(approvalsIn)
+      .find((it) => it.toolCallId === toolCallId);
   const attempt$ = (by: string, failures: number): Observable<never> =>
     server.decide$(by, verdict).pipe(
       catchError((error: unknown) => {

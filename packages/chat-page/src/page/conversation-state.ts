@@ -108,9 +108,7 @@ export const loaded =
 
 /** The answers whose ends this tab does not know, or of which the server may know more. Empty while one runs. */
 export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
-  status === 'ready'
-    ? messages.flatMap((message) => (isKnown(message) ? [] : [message.id]))
-    : [];
+  status === 'ready' ? messages.flatMap((message) => (isKnown(message) ? [] : [message.id])) : [];
 
 const isKnown = (message: UiMessage): boolean =>
   isQuestion(message) ||
@@ -231,7 +229,9 @@ export const askedIn = ({ messages, status }: Conversation): string | undefined 
 export const withCancelled = (messages: readonly UiMessage[]): readonly UiMessage[] => {
   const last = messages.at(-1);
   if (last === undefined || isQuestion(last)) return messages;
-  const waiting = new Set([...waitingIn(last), ...uncertainIn(last), ...approvalsIn(last)].map((it) => it.toolCallId));
+  const waiting = new Set(
+    [...waitingIn(last), ...uncertainIn(last), ...approvalsIn(last)].map((it) => it.toolCallId),
+  );
   return waiting.size === 0
     ? messages
     : messages.with(-1, {

@@ -32,7 +32,8 @@ export const withFacts = (message: UiMessage, chunks: readonly unknown[]): UiMes
     message,
   );
   const isSource = ({ type }: UiPart): boolean => type === 'sources';
-  const { parts } = known;
+  // The history has the texts.
+  const parts = known.parts.filter((part) => part.type !== 'text' || part.text !== '');
   return {
     ...known,
     parts: [...parts.filter(isSource), ...parts.filter((part) => !isSource(part))],
@@ -197,9 +198,13 @@ const withEnd = (message: UiMessage, type: string, fields: Fields): UiMessage =>
   }
 };
 
-/** Stopping an answer cuts the tools of its last step: they have not failed by themselves. */
+/** If stopping an answer has cut the tools of its last step, they have not failed by themselves: a message that says so follows them. */
 const stopped = (parts: readonly UiPart[]): readonly UiPart[] => {
-  const from = parts.findLastIndex(({ type }) => type === 'step-start');
+  const isCut = ({ messageId = '' }: { readonly messageId?: string }) =>
+    messageId.endsWith('/interrupted');
+  if (!parts.some((part) => part.type === 'text' && isCut(part))) return parts;
+  const last = parts.findLastIndex(({ type }) => type === 'tool');
+  const from = parts.slice(0, last + 1).findLastIndex(({ type }) => type === 'step-start');
   return parts.map((part, at) =>
     at > from && part.type === 'tool' && part.state === 'failed'
       ? { ...part, state: 'stopped', errorText: 'You stopped the answer before it was done.' }
@@ -287,7 +292,8 @@ const without = (message: UiMessage, messageId: unknown): UiMessage => {
   );
   const isGone = (part: UiPart): boolean =>
     ('messageId' in part && part.messageId === messageId) ||
-    ((part.type === 'approval' || part.type === 'suspended' || part.type === 'uncertain') && gone.has(part.data.toolCallId)) ||
+    ((part.type === 'approval' || part.type === 'suspended' || part.type === 'uncertain') &&
+      gone.has(part.data.toolCallId)) ||
     (part.type === 'agent' && part.toolCallId !== undefined && gone.has(part.toolCallId));
   return { ...message, parts: message.parts.filter((part) => !isGone(part)) };
 };

@@ -105,9 +105,7 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
     case 'tool':
       return <Tool part={part} message={message} isRunning={isRunning} />;
     case 'agent':
-      return isOfTool(part, message) ? null : (
-        <Agent part={part} />
-      );
+      return isOfTool(part, message) ? null : <Agent part={part} />;
     case 'approval':
       return <LooseApproval part={part} message={message} isRunning={isRunning} />;
     case 'file':
@@ -157,7 +155,6 @@ const moneyOf = ({ currency, amount }: NonNullable<AnswerUsage['cost']>): string
     ? amount.toLocaleString([], { style: 'currency', currency, ...style })
     : `${amount.toLocaleString([], style)} ${currency}`;
 };
-
 
 const Sources = ({ sources }: { readonly sources: readonly Source[] }) => (
   <Fold class="sources" title={`Sources (${sources.length})`}>

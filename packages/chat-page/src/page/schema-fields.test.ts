@@ -89,8 +89,14 @@ describe('the form of a schema', () => {
 describe('the request of a suspended tool', () => {
   it.each([
     ['Where?', { question: 'Where?' }],
-    [{ message: 'Where?', schema: { type: 'number' } }, { question: 'Where?', schema: { type: 'number' } }],
-    [{ question: 'Which?', choices: ['a', 'b'] }, { question: 'Which?', schema: { enum: ['a', 'b'] } }],
+    [
+      { message: 'Where?', schema: { type: 'number' } },
+      { question: 'Where?', schema: { type: 'number' } },
+    ],
+    [
+      { question: 'Which?', choices: ['a', 'b'] },
+      { question: 'Which?', schema: { enum: ['a', 'b'] } },
+    ],
     [{ want: 'city' }, { rest: { want: 'city' } }],
     [null, {}],
     [3, { rest: 3 }],

@@ -92,10 +92,13 @@ const optionsOf = (schema: Fields): Field['options'] => {
   const named = [...listOf(schema['oneOf']), ...listOf(schema['anyOf'])].map(fieldsOf);
   const known = named.every((it) => 'const' in it) ? named : [];
   const values = listOf(schema['enum']).map((value) => ({ label: wordOf(value), value }));
-  const all = values.length > 0 ? values : known.map((it) => ({
-    label: textOf(it['title']) || wordOf(it['const']),
-    value: it['const'],
-  }));
+  const all =
+    values.length > 0
+      ? values
+      : known.map((it) => ({
+          label: textOf(it['title']) || wordOf(it['const']),
+          value: it['const'],
+        }));
   return all.length > maxOptions ? [] : all;
 };
 
@@ -169,13 +172,21 @@ const readGroup = ({ fields }: Field, entry: Entry | undefined, path: string): R
     typeof entry === 'object' && !Array.isArray(entry) ? (entry as Record<string, Entry>) : {};
   const read = fields.map((field) => {
     const own = Object.hasOwn(entries, field.name) ? entries[field.name] : undefined;
-    return [field.name, readEntry(field, own, path === '' ? field.name : `${path}.${field.name}`)] as const;
+    return [
+      field.name,
+      readEntry(field, own, path === '' ? field.name : `${path}.${field.name}`),
+    ] as const;
   });
-  const problems = Object.assign({}, ...read.map(([, it]) => it.problems ?? {})) as Record<string, string>;
+  const problems = Object.assign({}, ...read.map(([, it]) => it.problems ?? {})) as Record<
+    string,
+    string
+  >;
   if (Object.keys(problems).length > 0) return { problems };
   return {
     value: Object.fromEntries(
-      read.flatMap(([name, it]) => ('value' in it && it.value !== undefined ? [[name, it.value]] : [])),
+      read.flatMap(([name, it]) =>
+        'value' in it && it.value !== undefined ? [[name, it.value]] : [],
+      ),
     ),
   };
 };

@@ -66,7 +66,13 @@ export const FieldView = (props: {
   }
 };
 
-const Group = ({ field, entry, change, problems, path = field.name }: Parameters<typeof FieldView>[0]) => {
+const Group = ({
+  field,
+  entry,
+  change,
+  problems,
+  path = field.name,
+}: Parameters<typeof FieldView>[0]) => {
   const entries = typeof entry === 'object' && !Array.isArray(entry) ? { ...entry } : {};
   const rows = field.fields.map((it) => (
     <FieldView

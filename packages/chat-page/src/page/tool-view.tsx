@@ -97,7 +97,10 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
   };
 };
 
-const statusOf = ({ part: { state }, isRunning }: PartProps<ToolPart>, waits: Waits): ToolStatus => {
+const statusOf = (
+  { part: { state }, isRunning }: PartProps<ToolPart>,
+  waits: Waits,
+): ToolStatus => {
   if (waits.approval !== undefined) return 'approval';
   if (waits.uncertain !== undefined) return 'uncertain';
   if (waits.suspended !== undefined) return 'suspended';
@@ -125,7 +128,9 @@ export const Tool = (props: PartProps<ToolPart>) => {
             <b>{toolName}</b> <Status status={status} />
           </>
         }
-        isOpen={openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))}
+        isOpen={
+          openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))
+        }
       >
         <Json label="Arguments" value={input ?? inputText ?? ''} />
         {agent !== undefined && <AgentBody part={agent} />}

@@ -23,7 +23,11 @@ export interface AnswerEnd {
 export interface AnswerUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  readonly cost?: { readonly currency: string; readonly amount: number; readonly isPartial: boolean };
+  readonly cost?: {
+    readonly currency: string;
+    readonly amount: number;
+    readonly isPartial: boolean;
+  };
 }
 
 /** A piece of a message. `messageId` links it to the message of the model, which may be discarded. */

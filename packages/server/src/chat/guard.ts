@@ -51,7 +51,11 @@ export const tooLarge = (maxBytes: number): string =>
 
 const sizeOf = (bytes: number): string => {
   const [size, unit] =
-    bytes >= 1_000_000 ? [bytes / 1e6, 'MB'] : bytes >= 1_000 ? [bytes / 1e3, 'kB'] : [bytes, 'bytes'];
+    bytes >= 1_000_000
+      ? [bytes / 1e6, 'MB']
+      : bytes >= 1_000
+        ? [bytes / 1e3, 'kB']
+        : [bytes, 'bytes'];
   return `${Number(size.toFixed(1))} ${unit}`;
 };
 
