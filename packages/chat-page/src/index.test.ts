@@ -178,6 +178,12 @@ describe('the chat page', () => {
     [{ path: 'chat' }, /^chatPage\(\): 'path' must be a path, such as '\/', not "chat"/],
     [{ path: '' }, /'path' must be a path/],
     [{ api: '/a b' }, /'api' must be a path/],
+    [{ starters: 'What?' }, /'starters' must be a list of up to 8 questions/],
+    [{ logo: 'https://evil.test/a.png' }, /'logo' must be a path of this site/],
+    [{ logo: '//evil.test/a.png' }, /'logo' must be a path of this site/],
+    [{ theme: { accent: 'url(https://evil.test)' } }, /'theme' must be colors by name/],
+    [{ theme: { accent: 'red; color: blue' } }, /'theme' must be colors by name/],
+    [{ theme: { shadow: 'red' } }, /'theme' must be colors by name/],
     [{ name: 'x' }, /no option 'name'/],
   ])('refuses wrong options: %j', (options, message) => {
     expect(() => chatPage(options as ChatPageOptions)).toThrow(message);

@@ -1,8 +1,26 @@
-import { checkOptions, isText, type Rule } from 'millrace/values';
+import { checkOptions, isRecord, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 import { answerRoutes } from './answers.js';
+
+/** A color of the page: a variable of its style. */
+export type PageColor = (typeof colors)[number];
+
+const colors = [
+  ...([
+    'page',
+    'panel',
+    'card',
+    'line',
+    'field-line',
+    'text',
+    'soft',
+    'accent',
+    'on-accent',
+  ] as const),
+  ...(['accent-soft', 'bad', 'bad-soft', 'warn', 'warn-soft'] as const),
+] as const;
 
 /** Options of `chatPage`. */
 export interface ChatPageOptions {
@@ -12,6 +30,14 @@ export interface ChatPageOptions {
   readonly path?: string | undefined;
   /** The `path` of the chat server, which has the routes that the page uses. Default: `/api`. */
   readonly api?: string | undefined;
+  /** Questions that a new conversation offers, up to 8. Default: none. */
+  readonly starters?: readonly string[] | undefined;
+  /** A picture beside the title: a path of this site, or a `data:` URL. Default: none. */
+  readonly logo?: string | undefined;
+  /** A line below the field for messages, such as a notice. Default: none. */
+  readonly footer?: string | undefined;
+  /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */
+  readonly theme?: Partial<Readonly<Record<PageColor, string>>> | undefined;
 }
 
 /**
@@ -23,8 +49,13 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
   const { path = '/', api = '/api' } = options;
   return ({ agent, masks }) => {
-    const values = { title: options.title ?? agent.name, api: api.replace(/\/+$/u, '') };
-    const page = html.replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) =>
+    const { starters, logo, footer, theme } = options;
+    const values = {
+      title: options.title ?? agent.name,
+      api: api.replace(/\/+$/u, ''),
+      settings: JSON.stringify({ starters, logo, footer, theme }),
+    };
+    const page = html.replaceAll(/\{(title|api|settings)\}/gu, (_, name: keyof typeof values) =>
       escaped(values[name]),
     );
     return [...pageRoutes({ html: page, assets, path }), ...answerRoutes(values.api, { masks })];
@@ -40,6 +71,31 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
   title: isText,
   path: [(value) => value !== '' && isPath[0](value), isPath[1]],
   api: isPath,
+  starters: [
+    (value) =>
+      Array.isArray(value) &&
+      value.length <= 8 &&
+      value.every((it) => typeof it === 'string' && it.trim() !== ''),
+    'a list of up to 8 questions',
+  ],
+  logo: [
+    (value) =>
+      typeof value === 'string' &&
+      /^(?:\/(?!\/)[\w.~/-]+|data:image\/[\w.+-]+[;,][^\s]*)$/u.test(value),
+    "a path of this site, such as '/logo.svg', or a 'data:image/…' URL",
+  ],
+  footer: isText,
+  theme: [
+    (value) =>
+      isRecord(value) &&
+      Object.entries(value).every(
+        ([name, color]) =>
+          colors.some((it) => it === name) &&
+          typeof color === 'string' &&
+          /^(?!.*url\()[#\w\s(),.%/-]{1,100}$/iu.test(color),
+      ),
+    `colors by name: ${colors.join(', ')}`,
+  ],
 };
 
 const escaped = (text: string): string =>

@@ -6,10 +6,16 @@ import { chats$, type ChatsCommand, isChatId, titleOf } from './chats.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { focusMessage, Icon } from './pieces.js';
 import type { Server } from './server.js';
+import type { Settings } from './settings.js';
 import { ThemeButton } from './theme.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
-export const App = ({ server, name }: { readonly server: Server; readonly name: string }) => {
+export const App = (props: {
+  readonly server: Server;
+  readonly name: string;
+  readonly settings: Settings;
+}) => {
+  const { server, name, settings } = props;
   const { list, send, reportToOthers } = useChats(server);
   const [id, setId] = useState(() => idInUrl() ?? newId());
   const [isListOpen, setListOpen] = useState(false);
@@ -60,6 +66,7 @@ export const App = ({ server, name }: { readonly server: Server; readonly name: 
       </a>
       <ChatList
         name={name}
+        logo={settings.logo}
         list={{ ...list, chats: [...added, ...list.chats] }}
         current={id}
         open={open}
@@ -85,6 +92,8 @@ export const App = ({ server, name }: { readonly server: Server; readonly name: 
           key={id}
           id={id}
           name={name}
+          title={title ?? name}
+          settings={settings}
           isNew={title === undefined}
           server={server}
           changed={changed}

@@ -5,6 +5,7 @@ import type { ChatSummary } from './server.js';
 
 interface ChatListProps {
   readonly name: string;
+  readonly logo: string | undefined;
   readonly list: Chats;
   readonly current: string;
   readonly open: (id: string) => void;
@@ -13,7 +14,7 @@ interface ChatListProps {
 }
 
 /** The conversations of the user. */
-export const ChatList = ({ name, list, current, open, create, send }: ChatListProps) => {
+export const ChatList = ({ name, logo, list, current, open, create, send }: ChatListProps) => {
   const { chats, search, next, isLoading, problem } = list;
   const createButton = useRef<HTMLButtonElement>(null);
   const remove = ({ id, title }: ChatSummary) => {
@@ -25,7 +26,10 @@ export const ChatList = ({ name, list, current, open, create, send }: ChatListPr
   return (
     <nav aria-label="Conversations">
       <header>
-        <span class="brand">{name}</span>
+        <span class="brand">
+          {logo !== undefined && <img src={logo} alt="" />}
+          {name}
+        </span>
         <button type="button" class="new" ref={createButton} onClick={create}>
           <Icon name="plus" /> New chat
         </button>

@@ -6,15 +6,29 @@ import { conversation$ } from './conversation.js';
 import { askedIn, type Command, type Conversation } from './conversation-state.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { MessageView } from './message-view.js';
-import { type Actions, ActionsContext, Icon, Problem, QuietButton, Working } from './pieces.js';
+import {
+  type Actions,
+  ActionsContext,
+  focusMessage,
+  Icon,
+  Problem,
+  QuietButton,
+  Working,
+} from './pieces.js';
 import { Bubble } from './question.js';
+import { textPart } from './requests.js';
 import type { Server } from './server.js';
+import type { Settings } from './settings.js';
+import { toMarkdown } from './to-markdown.js';
 import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
 import { draftsIn } from './unsent.js';
 
 interface ChatProps {
   readonly id: string;
   readonly name: string;
+  /** Of the conversation. */
+  readonly title: string;
+  readonly settings: Settings;
   readonly isNew: boolean;
   readonly server: Server;
   /** Called when what the list shows of the conversation may have changed: nothing if it does not exist yet, or no longer. */
@@ -35,7 +49,7 @@ const isVisible$ = fromEvent(document, 'visibilitychange').pipe(
 );
 
 /** A conversation, with the field for messages. */
-export const Chat = ({ id, name, isNew, server, changed }: ChatProps) => {
+export const Chat = ({ id, name, title, settings, isNew, server, changed }: ChatProps) => {
   const command$ = useMemo(() => new Subject<Command>(), []);
   const drafts = useMemo(() => draftsIn(sessionStorage), []);
   const state = useLatest(
@@ -81,6 +95,7 @@ export const Chat = ({ id, name, isNew, server, changed }: ChatProps) => {
             <div class="welcome">
               <h2>{name}</h2>
               <p>Ask anything. Enter sends, Shift+Enter starts a new line, Esc stops the answer.</p>
+              <Starters questions={settings.starters} send={send} />
             </div>
           )}
           {messages.map((message, at) => (
@@ -126,8 +141,53 @@ export const Chat = ({ id, name, isNew, server, changed }: ChatProps) => {
       </p>
       <Announcer state={state} spoken={spoken} setSpoken={setSpoken} />
       <Composer isBusy={isBusy} isAsked={asked !== undefined} send={send} />
+      <div class="below">
+        {settings.footer !== undefined && <p>{settings.footer}</p>}
+        {messages.length > 0 && !isBusy && (
+          <button type="button" class="quiet" onClick={() => download(title, messages)}>
+            Export as Markdown
+          </button>
+        )}
+      </div>
     </ActionsContext.Provider>
   );
+};
+
+/** Questions that begin a conversation. */
+const Starters = (props: {
+  readonly questions: readonly string[];
+  readonly send: (command: Command) => void;
+}) =>
+  props.questions.length === 0 ? null : (
+    <ul class="starters" aria-label="Questions to begin with">
+      {props.questions.map((question) => (
+        <li key={question}>
+          <button
+            type="button"
+            onClick={() => {
+              props.send({ type: 'ask', parts: [textPart(question)] });
+              focusMessage();
+            }}
+          >
+            {question}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+
+const download = (title: string, messages: readonly UiMessage[]): void => {
+  const file = new Blob([toMarkdown(title, messages)], { type: 'text/markdown' });
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = `${
+    title
+      .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+      .trim()
+      .slice(0, 60) || 'chat'
+  }.md`;
+  link.click();
+  URL.revokeObjectURL(link.href);
 };
 
 const elsewhere = {

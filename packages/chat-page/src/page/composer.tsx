@@ -1,10 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { type FilePart, filePartOf } from './attached-file.js';
 import type { Command } from './conversation-state.js';
 import { Icon, isSend } from './pieces.js';
 import { textPart } from './requests.js';
-import type { UiPart } from './ui-message.js';
-
-type FilePart = Extract<UiPart, { type: 'file' }>;
 
 /** The field for messages. While an answer runs, it adds to that; while a tool waits for the user, a message cancels it. */
 export const Composer = (props: {
@@ -32,13 +30,16 @@ export const Composer = (props: {
     field.current?.focus();
   };
   const attach = (list: FileList | undefined | null) => {
-    const pictures = [...(list ?? [])].filter(({ type }) => type.startsWith('image/'));
-    if (pictures.length === 0) return;
+    const chosen = [...(list ?? [])];
+    if (chosen.length === 0) return;
     setProblem('');
-    Promise.all(pictures.map(filePartOf)).then(
-      (parts) => setFiles((before) => [...before, ...parts]),
-      () => setProblem('This picture cannot be read.'),
-    );
+    for (const file of chosen) {
+      filePartOf(file).then(
+        (part) => setFiles((before) => [...before, part]),
+        (error: unknown) =>
+          setProblem(error instanceof Error ? error.message : 'It cannot be read.'),
+      );
+    }
   };
   return (
     <form
@@ -58,11 +59,15 @@ export const Composer = (props: {
         <ul class="files">
           {files.map((file, at) => (
             <li key={at}>
-              <img src={file.url} alt={file.filename ?? 'Picture'} />
+              {file.url.startsWith('data:image/') ? (
+                <img src={file.url} alt={file.filename ?? 'Picture'} />
+              ) : (
+                <span>{file.filename}</span>
+              )}
               <button
                 type="button"
                 class="icon"
-                aria-label={`Remove ${file.filename ?? 'the picture'}`}
+                aria-label={`Remove ${file.filename ?? 'the file'}`}
                 onClick={() => setFiles(files.filter((it) => it !== file))}
               >
                 <Icon name="cross" />
@@ -80,10 +85,9 @@ export const Composer = (props: {
         <input
           ref={picker}
           type="file"
-          accept="image/*"
           multiple
           hidden
-          aria-label="Pictures"
+          aria-label="Files"
           onChange={(event) => {
             attach(event.currentTarget.files);
             event.currentTarget.value = '';
@@ -92,8 +96,8 @@ export const Composer = (props: {
         <button
           type="button"
           class="icon"
-          aria-label="Attach pictures"
-          title="Attach pictures"
+          aria-label="Attach files"
+          title="Attach files"
           disabled={isAdding}
           onClick={() => picker.current?.click()}
         >
@@ -128,29 +132,3 @@ export const Composer = (props: {
     </form>
   );
 };
-
-/** Larger pictures are scaled: models do so anyway, and the server limits requests. */
-const maxBytes = 700_000;
-const maxSide = 1_568;
-
-const filePartOf = async (file: File): Promise<FilePart> => {
-  const blob = file.size <= maxBytes ? file : await scaled(file);
-  const url = await dataUrlOf(blob);
-  return { type: 'file', url, mediaType: blob.type, filename: file.name };
-};
-
-const scaled = async (file: File): Promise<Blob> => {
-  const bitmap = await createImageBitmap(file);
-  const factor = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
-  const canvas = new OffscreenCanvas(bitmap.width * factor, bitmap.height * factor);
-  canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({ type: 'image/jpeg', quality: 0.85 });
-};
-
-const dataUrlOf = (blob: Blob): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(typeof reader.result === 'string' ? reader.result : '');
-    reader.onerror = () => reject(new Error('unreadable'));
-    reader.readAsDataURL(blob);
-  });

@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { Observable, takeUntil, timer } from 'rxjs';
 import { App } from './app.js';
 import { createServer } from './server.js';
+import { settingsOf } from './settings.js';
 
 const maxWaitMs = 10_000;
 
@@ -32,7 +33,16 @@ try {
 /** Relative to the page, which may be below a path that only the browser knows. */
 const apiLink = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content;
 const api = new URL(apiLink ?? '/api', document.baseURI).pathname.replace(/\/$/u, '');
+const settings = settingsOf(
+  document.querySelector<HTMLMetaElement>('meta[name=millrace-page]')?.content,
+);
+for (const [name, color] of Object.entries(settings.theme)) {
+  document.documentElement.style.setProperty(`--${name}`, color);
+}
 const page = document.getElementById('page');
 if (page !== null) {
-  render(<App server={createServer({ api, wait$ })} name={document.title} />, page);
+  render(
+    <App server={createServer({ api, wait$ })} name={document.title} settings={settings} />,
+    page,
+  );
 }

@@ -117,7 +117,7 @@ export const Tool = (props: PartProps<ToolPart>) => {
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
   const hasOutput = output !== undefined && (state === 'running' || state === 'done');
-  const isReply = agent?.text !== undefined && agent.text === output;
+  const isReply = state === 'done' && agent?.text !== undefined;
   return (
     <section class="tool" aria-label={`Tool ${toolName}`}>
       <Fold

@@ -79,7 +79,9 @@ const shownBlock = (block: Block): readonly HistoryUiPart[] => {
     case 'image':
     case 'audio':
     case 'file':
-      return isMedia(block) ? [{ type: 'file', ...fileOf(block) }] : [];
+      return isMedia(block)
+        ? [{ type: 'file', ...fileOf(block), ...('name' in block && { filename: block.name }) }]
+        : [];
     default:
       return [];
   }

@@ -1,0 +1,46 @@
+import type { UiPart } from './ui-message.js';
+
+export type FilePart = Extract<UiPart, { type: 'file' }>;
+
+/** Reads a file of the user. Rejects with the reason, for the user. Larger pictures are scaled: models do so anyway, and the server limits requests. */
+export const filePartOf = async (file: File): Promise<FilePart> => {
+  if (file.size === 0) throw new Error(`${file.name} is empty.`);
+  const isPicture = file.type.startsWith('image/') && file.type !== 'image/svg+xml';
+  const blob = isPicture && file.size > maxBytes ? await scaled(file) : file;
+  if (blob.size > maxFileBytes) {
+    throw new Error(`${file.name} is too large: a file may have ${maxFileBytes / 1e6} MB.`);
+  }
+  const mediaType = /^[\w.+-]+\/[\w.+-]+/u.exec(blob.type)?.[0] ?? 'application/octet-stream';
+  const base64 = (await dataUrlOf(blob, file.name)).replace(/^[^,]*,/u, '');
+  return {
+    type: 'file',
+    url: `data:${mediaType};base64,${base64}`,
+    mediaType,
+    filename: file.name.slice(0, 255),
+  };
+};
+
+const maxBytes = 700_000;
+const maxSide = 1_568;
+/** In base64, one file fits into a request of a server with its default limit. */
+const maxFileBytes = 2_500_000;
+
+const scaled = async (file: File): Promise<Blob> => {
+  const bitmap = await createImageBitmap(file).catch(() => {
+    throw unreadable(file.name);
+  });
+  const factor = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
+  const canvas = new OffscreenCanvas(bitmap.width * factor, bitmap.height * factor);
+  canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob({ type: 'image/jpeg', quality: 0.85 });
+};
+
+const dataUrlOf = (blob: Blob, name: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(typeof reader.result === 'string' ? reader.result : '');
+    reader.onerror = () => reject(unreadable(name));
+    reader.readAsDataURL(blob);
+  });
+
+const unreadable = (name: string): Error => new Error(`${name} cannot be read.`);

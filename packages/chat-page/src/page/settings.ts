@@ -1,0 +1,31 @@
+import { fieldsOf, listOf, optional, textOf } from './fields.js';
+
+/** What the server has chosen for its page. */
+export interface Settings {
+  readonly starters: readonly string[];
+  readonly logo?: string;
+  readonly footer?: string;
+  /** Colors by name. */
+  readonly theme: Readonly<Record<string, string>>;
+}
+
+/** Reads the settings of a page. What is missing or not valid has its default. */
+export const settingsOf = (json: string | undefined): Settings => {
+  const { starters, logo, footer, theme } = fieldsOf(parsed(json));
+  return {
+    starters: listOf(starters).map(textOf).filter(Boolean),
+    ...optional('logo', logo),
+    ...optional('footer', footer),
+    theme: Object.fromEntries(
+      Object.entries(fieldsOf(theme)).map(([name, value]) => [name, textOf(value)]),
+    ),
+  };
+};
+
+const parsed = (json = '{}'): unknown => {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+};
