@@ -86,7 +86,7 @@ const answersIn = (messages: readonly Message[]): readonly AnswerCalls[] => {
 };
 
 /** The id of a message begins with that of its call. */
-const callOf = (messageId: string): string => messageId.split('/', 1)[0] ?? '';
+export const callOf = (messageId: string): string => messageId.split('/', 1)[0] ?? '';
 
 const chunksOf$ = (
   { events$ }: Pick<Chat, 'events$'>,

@@ -1,8 +1,11 @@
-import { checkOptions, isRecord, isText, type Rule } from 'millrace/values';
+import { checkOptions, isFunction, isRecord, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 import { answerRoutes } from './answers.js';
+import { feedbackRoute, type OnFeedback } from './feedback.js';
+
+export type { Feedback, OnFeedback } from './feedback.js';
 
 /** A color of the page: a variable of its style. */
 export type PageColor = (typeof colors)[number];
@@ -36,6 +39,10 @@ export interface ChatPageOptions {
   readonly logo?: string | undefined;
   /** A line below the field for messages, such as a notice. Default: none. */
   readonly footer?: string | undefined;
+  /** Called with what users think of answers. Default: none, and the page does not ask. */
+  readonly onFeedback?: OnFeedback | undefined;
+  /** The path of a JavaScript module of this site that draws results of tools: its default export has a function for each `view`. Default: none. */
+  readonly renderers?: string | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */
   readonly theme?: Partial<Readonly<Record<PageColor, string>>> | undefined;
 }
@@ -49,16 +56,23 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
   const { path = '/', api = '/api' } = options;
   return ({ agent, masks }) => {
-    const { starters, logo, footer, theme } = options;
+    const { starters, logo, footer, theme, renderers, onFeedback } = options;
     const values = {
       title: options.title ?? agent.name,
       api: api.replace(/\/+$/u, ''),
-      settings: JSON.stringify({ starters, logo, footer, theme }),
+      settings: JSON.stringify({
+        ...{ starters, logo, footer, theme, renderers },
+        hasFeedback: onFeedback !== undefined,
+      }),
     };
     const page = html.replaceAll(/\{(title|api|settings)\}/gu, (_, name: keyof typeof values) =>
       escaped(values[name]),
     );
-    return [...pageRoutes({ html: page, assets, path }), ...answerRoutes(values.api, { masks })];
+    return [
+      ...pageRoutes({ html: page, assets, path }),
+      ...answerRoutes(values.api, { masks }),
+      ...(onFeedback === undefined ? [] : [feedbackRoute(values.api, onFeedback)]),
+    ];
   };
 };
 
@@ -85,6 +99,11 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
     "a path of this site, such as '/logo.svg', or a 'data:image/…' URL",
   ],
   footer: isText,
+  onFeedback: isFunction,
+  renderers: [
+    (value) => typeof value === 'string' && /^\/(?!\/)[\w.~/-]+$/u.test(value),
+    "a path of this site, such as '/renderers.js'",
+  ],
   theme: [
     (value) =>
       isRecord(value) &&

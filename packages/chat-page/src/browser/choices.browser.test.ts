@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent } from 'millrace';
-import { scriptedModel, text } from 'millrace/testing';
+import { createAgent, tool, toolOutput } from 'millrace';
+import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
+import type { ChatProtocol } from '@millrace/server/chat';
 import type { Browser } from 'playwright-core';
-import { chatPage } from '../index.js';
+import { of } from 'rxjs';
+import { chatPage, type Feedback } from '../index.js';
 import { agentOf, launch, visits } from './browser.test-support.js';
 
 let browser: Browser | undefined;
@@ -98,5 +100,99 @@ describe('a conversation', () => {
     expect(await readFile(await download.path(), 'utf8')).toBe(
       '# What is a fjord?\n\n## You\n\nWhat is a fjord?\n\n## Answer\n\nIt is **deep**.\n',
     );
+  });
+});
+
+describe('the result of a tool', () => {
+  const dot =
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  const views = {
+    prices: {
+      ...{ view: 'table', caption: 'Prices', columns: ['Fish', 'Price'] },
+      rows: [['<b>Cod</b>', 12.5], Array.from({ length: 40 }, () => 'a long row')],
+    },
+    drawn: { view: 'picture', url: dot, alt: 'A dot' },
+    tracked: { view: 'picture', url: 'https://evil.test/a.png' },
+    opened: { view: 'link', url: 'https://x.org', title: 'A page' },
+    hostile: { view: 'link', url: 'javascript:window.hit=1', title: 'Click' },
+    star: { view: 'stars', count: 4 },
+    other: { view: 'unknown', count: 4 },
+  };
+
+  it('is a table, a picture, a link or what the module of the site draws, without any HTML', async () => {
+    const tools = Object.entries(views).map(([name, details]) =>
+      tool({ name, description: name, run: () => toolOutput({ content: 'Seen.', details }) }),
+    );
+    const calls = tools.map(({ name }) => toolCall(name, {}, name));
+    const module = `export default {
+      stars: (element, { count }) => {
+        element.textContent = count + ' of 5 stars';
+        try { element.innerHTML = '<i>no</i>'; } catch { element.append('!'); }
+      },
+    };`;
+    const renderers: ChatProtocol = () => [
+      {
+        ...{ method: 'GET', path: '/renderers.js' },
+        answer$: () => of(new Response(module, { headers: { 'content-type': 'text/javascript' } })),
+      },
+    ];
+    const { ask, page, isAnswered, screens } = await open(
+      agentOf([[...calls, finish()], [text('Done.')]], tools),
+      { protocols: [chatPage({ renderers: '/renderers.js' }), renderers] },
+    );
+    await ask('?');
+    await isAnswered();
+    const isShown = async () => {
+      await page.getByRole('cell', { name: '<b>Cod</b>' }).waitFor();
+      await page.getByRole('img', { name: 'A dot' }).waitFor();
+      expect(await page.getByRole('link', { name: 'A page' }).getAttribute('href')).toBe(
+        'https://x.org/',
+      );
+      await page.getByRole('link', { name: 'https://evil.test/a.png' }).waitFor();
+      expect(await page.getByRole('link', { name: 'Click' }).count()).toBe(0);
+      await page.getByText('4 of 5 stars!').waitFor();
+      await page.getByText('"view": "unknown"').waitFor();
+    };
+    // The policy refuses HTML.
+    await isShown();
+    expect(await screens('views')).toEqual([]);
+    await page.reload();
+    await isShown();
+    expect(await close()).toEqual(expect.arrayContaining([expect.stringContaining('Trusted')]));
+  });
+});
+
+describe('feedback', () => {
+  it('reaches the program, and says so if that fails', async () => {
+    const given: Feedback[] = [];
+    const onFeedback = (feedback: Feedback) => {
+      given.push(feedback);
+      if (!feedback.isGood) throw new Error('secret');
+    };
+    const { ask, page, isAnswered, screens } = await open(agentOf([[text('Deep.')]]), {
+      protocols: [chatPage({ onFeedback })],
+    });
+    await ask('?');
+    await isAnswered();
+    const good = page.getByRole('button', { name: 'Good answer' });
+    await good.click();
+    await page.locator('[aria-live=polite]').getByText('Thank you for your feedback.').waitFor();
+    expect(await good.getAttribute('aria-pressed')).toBe('true');
+    expect(await screens('feedback')).toEqual([]);
+    await page.getByRole('button', { name: 'Bad answer' }).click();
+    await page.getByText('Your feedback was not saved. Try again.').waitFor();
+    expect(await good.getAttribute('aria-pressed')).toBe('true');
+    expect(given.map(({ isGood }) => isGood)).toEqual([true, false]);
+    const chatId = new URL(page.url()).hash.slice(1);
+    expect(given[0]).toEqual({ chatId, callId: expect.any(String), isGood: true });
+    const refused = await page.evaluate(async () => {
+      const init = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ callId: 'other', isGood: true }),
+      };
+      return (await fetch(`/api/chat/${location.hash.slice(1)}/feedback`, init)).status;
+    });
+    expect([refused, given.length]).toEqual([409, 2]);
   });
 });

@@ -66,6 +66,8 @@ export const Chat = ({ id, name, title, settings, isNew, server, changed }: Chat
     (): Actions => ({
       send,
       announce: setSpoken,
+      settings,
+      rate$: (answerId, isGood) => server.rate$(id, answerId, isGood),
       decide$: (approval, verdict) =>
         approving$({ server, state: () => latest.current }, approval, verdict),
     }),

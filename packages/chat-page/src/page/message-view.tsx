@@ -1,4 +1,5 @@
 import { useContext, useMemo } from 'preact/hooks';
+import { Feedback } from './feedback.js';
 import { File } from './file.js';
 import { MarkdownView } from './markdown-view.js';
 import { ActionsContext, CopyButton, Fold, Json, Problem, QuietButton, Working } from './pieces.js';
@@ -44,7 +45,7 @@ interface AnswerProps extends Pick<MessageProps, 'message' | 'isLast' | 'blocked
 const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
   const { parts, end, notice } = message;
   const text = plainTextOf(message);
-  const send = useContext(ActionsContext)?.send;
+  const { send, settings } = useContext(ActionsContext) ?? {};
   const again = () => send?.({ type: 'regenerate', messageId: message.id });
   const note = notes.get(end?.reason ?? '');
   const isWaiting = isRunning && notice === undefined && !parts.some(isShowing);
@@ -64,6 +65,7 @@ const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
         <div class="actions">
           {text !== '' && <CopyButton text={text} />}
           <QuietButton label="Regenerate" blocked={blocked} act={again} />
+          {settings?.hasFeedback === true && text !== '' && <Feedback answerId={message.id} />}
           {end?.usage !== undefined && <Usage usage={end.usage} />}
         </div>
       )}

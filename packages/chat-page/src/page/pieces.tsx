@@ -2,6 +2,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Command } from './conversation-state.js';
 import type { Verdict } from './server.js';
+import type { Settings } from './settings.js';
 import type { Observable } from 'rxjs';
 import type { Approval } from './ui-message.js';
 
@@ -11,6 +12,9 @@ export interface Actions {
   /** Reports text to screen readers, politely. */
   readonly announce: (text: string) => void;
   /** Completes when the verdict counts. */
+  readonly settings: Settings;
+  /** Completes when the server has taken the feedback. */
+  readonly rate$: (answerId: string, isGood: boolean) => Observable<never>;
   readonly decide$: (approval: Approval, verdict: Verdict) => Observable<never>;
 }
 
@@ -30,6 +34,8 @@ const icons = {
   down: 'M12 5v14M6 13l6 6 6-6',
   previous: 'M15 5l-7 7 7 7',
   next: 'M9 5l7 7-7 7',
+  good: 'M7 11v9H4v-9zM7 11l4-7c1.5 0 2.5 1 2 3l-.7 3H18c1.5 0 2.3 1 2 2.3l-1.3 6c-.2 1-1 1.7-2 1.7H7',
+  bad: 'M7 13V4H4v9zM7 13l4 7c1.5 0 2.5-1 2-3l-.7-3H18c1.500 0 2.300-1 2-2.3l-1.3-6c-.2-1-1-1.7-2-1.7H7',
   bin: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
 };
 

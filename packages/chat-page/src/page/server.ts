@@ -111,6 +111,7 @@ export interface Server {
   readonly stop$: (chatId: string) => Observable<never>;
   /** Emits whether the running answer has taken the message; `false` if it had ended. */
   readonly steer$: (chatId: string, text: string) => Observable<boolean>;
+  readonly rate$: (chatId: string, callId: string, isGood: boolean) => Observable<never>;
   /** Completes when the verdict counts. Errors with a `Refusal`. */
   readonly decide$: (token: string, verdict: Verdict) => Observable<never>;
   /** Emits when what has failed should be tried again, after so many failures. */
@@ -174,6 +175,7 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
       read$(`${pathOf(chatId)}/steer`, posted({ text })).pipe(
         map(({ delivered }) => delivered === true),
       ),
+    rate$: (chatId, callId, isGood) => post$(`${pathOf(chatId)}/feedback`, { callId, isGood }),
     decide$: (token, verdict) => post$(`${api}/approvals`, { token, ...verdict }),
   };
 };

@@ -5,17 +5,23 @@ export interface Settings {
   readonly starters: readonly string[];
   readonly logo?: string;
   readonly footer?: string;
+  /** The module that draws results of tools. */
+  readonly renderers?: string;
+  /** Whether users may say what they think of answers. */
+  readonly hasFeedback: boolean;
   /** Colors by name. */
   readonly theme: Readonly<Record<string, string>>;
 }
 
 /** Reads the settings of a page. What is missing or not valid has its default. */
 export const settingsOf = (json: string | undefined): Settings => {
-  const { starters, logo, footer, theme } = fieldsOf(parsed(json));
+  const { starters, logo, footer, theme, renderers, hasFeedback } = fieldsOf(parsed(json));
   return {
     starters: listOf(starters).map(textOf).filter(Boolean),
     ...optional('logo', logo),
     ...optional('footer', footer),
+    ...optional('renderers', renderers),
+    hasFeedback: hasFeedback === true,
     theme: Object.fromEntries(
       Object.entries(fieldsOf(theme)).map(([name, value]) => [name, textOf(value)]),
     ),

@@ -1,9 +1,10 @@
-import { useRef } from 'preact/hooks';
+import { useContext, useRef } from 'preact/hooks';
 import { ApprovalForm } from './approval-form.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
 import type { PartProps } from './message-view.js';
-import { Fold, Icon, type IconName, Json } from './pieces.js';
+import { ActionsContext, Fold, Icon, type IconName, Json } from './pieces.js';
+import { ToolOutput, viewOf } from './tool-output.js';
 import {
   type AgentPart,
   type Approval,
@@ -117,6 +118,8 @@ export const Tool = (props: PartProps<ToolPart>) => {
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
   const hasOutput = output !== undefined && (state === 'running' || state === 'done');
+  const hasView = state === 'done' && viewOf(output) !== '';
+  const settings = useContext(ActionsContext)?.settings;
   const isReply = state === 'done' && agent?.text !== undefined;
   return (
     <section class="tool" aria-label={`Tool ${toolName}`}>
@@ -134,13 +137,15 @@ export const Tool = (props: PartProps<ToolPart>) => {
       >
         <Json label="Arguments" value={input ?? inputText ?? ''} />
         {agent !== undefined && <AgentBody part={agent} />}
-        {hasOutput && !isReply && (
-          <Json label={state === 'running' ? 'Progress' : 'Result'} value={output} />
+        {hasOutput && !isReply && state === 'running' && <Json label="Progress" value={output} />}
+        {hasOutput && !isReply && state === 'done' && !hasView && (
+          <Json label="Result" value={output} />
         )}
         {errorText !== undefined && (
           <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
         )}
       </Fold>
+      {hasView && <ToolOutput output={output} renderers={settings?.renderers} />}
       <Forms waits={waits} input={input} />
       {others.map((it) => (
         <Agent key={it.id} part={it} />

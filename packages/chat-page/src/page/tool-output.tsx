@@ -1,0 +1,121 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
+import { Json } from './pieces.js';
+import { safeUrl } from './safe-url.js';
+
+/** Draws the data of a tool into an empty element. Returns what to do when it is removed. */
+type Renderer = (element: HTMLElement, data: unknown) => (() => void) | undefined;
+
+const mostRows = 500;
+
+/** The view that a tool has chosen for its result: data with a `view`. */
+export const viewOf = (output: unknown): string => textOf(fieldsOf(output)['view']);
+
+/** The result of a tool: a table, a picture, a link, what a module of the site draws, or else JSON. */
+export const ToolOutput = (props: {
+  readonly output: unknown;
+  /** The module of the site with renderers. */
+  readonly renderers: string | undefined;
+}) => {
+  const { output, renderers } = props;
+  const data = fieldsOf(output);
+  const json = <Json label="Result" value={output} />;
+  switch (viewOf(output)) {
+    case 'table':
+      return <Table {...data} />;
+    case 'picture': {
+      // Pictures of other sites would report that they were seen.
+      const url = textOf(data['url']);
+      return url.startsWith('data:image/') ? (
+        <img class="view" src={url} alt={textOf(data['alt']) || 'Picture'} />
+      ) : (
+        <Link {...data} />
+      );
+    }
+    case 'link':
+      return <Link {...data} />;
+    case '':
+      return json;
+    default:
+      return renderers === undefined ? json : <Foreign data={output} module={renderers} />;
+  }
+};
+
+const Table = ({ columns, rows, caption }: Fields) => {
+  const shown = listOf(rows).slice(0, mostRows);
+  const left = listOf(rows).length - shown.length;
+  return (
+    <div class="view table" tabIndex={0} role="group" aria-label={textOf(caption) || 'Table'}>
+      <table>
+        {textOf(caption) !== '' && <caption>{textOf(caption)}</caption>}
+        <thead>
+          <tr>
+            {listOf(columns).map((name, at) => (
+              <th key={at} scope="col">
+                {cellOf(name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row, at) => (
+            <tr key={at}>
+              {listOf(row).map((cell, column) => (
+                <td key={column} class={typeof cell === 'number' ? 'number' : undefined}>
+                  {cellOf(cell)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {left > 0 && <p class="notice">{left.toLocaleString()} more rows are not shown.</p>}
+    </div>
+  );
+};
+
+const cellOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === null ? '' : (JSON.stringify(value) ?? '');
+
+const Link = ({ url, title }: Fields) => {
+  const href = safeUrl(textOf(url));
+  const text = textOf(title) || textOf(url);
+  return href === undefined ? (
+    <p class="view">{text}</p>
+  ) : (
+    <p class="view">
+      <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+        {text}
+      </a>
+    </p>
+  );
+};
+
+/** What a module of the site draws. It gets data and an element; without a renderer for the view, or if that fails, JSON is shown. */
+const Foreign = ({ data, module }: { readonly data: unknown; readonly module: string }) => {
+  const place = useRef<HTMLDivElement>(null);
+  const [hasFailed, setFailed] = useState(false);
+  useEffect(() => {
+    let remove: (() => void) | undefined;
+    let isShown = true;
+    loaded(module)
+      .then((renderers) => {
+        const render = renderers[viewOf(data)];
+        if (typeof render !== 'function') throw new Error('There is no such renderer.');
+        // The module is the site's own.
+        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        if (isShown && place.current) remove = (render as Renderer)(place.current, data);
+      })
+      .catch(() => {
+        setFailed(true);
+      });
+    return () => {
+      isShown = false;
+      remove?.();
+    };
+  }, [data, module]);
+  return hasFailed ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
+};
+
+const loaded = async (path: string): Promise<Fields> =>
+  fieldsOf(((await import(/* @vite-ignore */ path)) as { default?: unknown }).default);
