@@ -180,6 +180,8 @@ describe('the chat page', () => {
     [{ api: '/a b' }, /'api' must be a path/],
     [{ starters: 'What?' }, /'starters' must be a list of up to 8 questions/],
     [{ logo: 'https://evil.test/a.png' }, /'logo' must be a path of this site/],
+    [{ agents: { Sales: 'https://evil.test' } }, /'agents' must be paths by names/],
+    [{ models: [''] }, /'models' must be a list of up to 20 names/],
     [{ logo: '//evil.test/a.png' }, /'logo' must be a path of this site/],
     [{ theme: { accent: 'url(https://evil.test)' } }, /'theme' must be colors by name/],
     [{ theme: { accent: 'red; color: blue' } }, /'theme' must be colors by name/],

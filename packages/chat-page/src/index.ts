@@ -39,6 +39,13 @@ export interface ChatPageOptions {
   readonly logo?: string | undefined;
   /** A line below the field for messages, such as a notice. Default: none. */
   readonly footer?: string | undefined;
+  /** The pages of the agents of this site, by their names: paths, such as those of `mountServers`. Users choose among them. Default: none. */
+  readonly agents?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Names of models that users choose among, up to 20. Questions have the chosen one as the field `model` of their body: the server's
+   * `metadata` reads it, and `callOptions` returns the model. Default: none.
+   */
+  readonly models?: readonly string[] | undefined;
   /** Called with what users think of answers. Default: none, and the page does not ask. */
   readonly onFeedback?: OnFeedback | undefined;
   /** The path of a JavaScript module of this site that draws results of tools: its default export has a function for each `view`. Default: none. */
@@ -56,12 +63,12 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
   const { path = '/', api = '/api' } = options;
   return ({ agent, masks }) => {
-    const { starters, logo, footer, theme, renderers, onFeedback } = options;
+    const { starters, logo, footer, theme, renderers, agents, models, onFeedback } = options;
     const values = {
       title: options.title ?? agent.name,
       api: api.replace(/\/+$/u, ''),
       settings: JSON.stringify({
-        ...{ starters, logo, footer, theme, renderers },
+        ...{ starters, logo, footer, theme, renderers, agents, models },
         hasFeedback: onFeedback !== undefined,
       }),
     };
@@ -99,6 +106,17 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
     "a path of this site, such as '/logo.svg', or a 'data:image/…' URL",
   ],
   footer: isText,
+  agents: [
+    (value) => isRecord(value) && Object.values(value).every((it) => isPath[0](it) && it !== ''),
+    "paths by names, such as { Sales: '/sales/' }",
+  ],
+  models: [
+    (value) =>
+      Array.isArray(value) &&
+      value.length <= 20 &&
+      value.every((it) => typeof it === 'string' && it !== ''),
+    'a list of up to 20 names',
+  ],
   onFeedback: isFunction,
   renderers: [
     (value) => typeof value === 'string' && /^\/(?!\/)[\w.~/-]+$/u.test(value),

@@ -5,6 +5,7 @@ import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import type { ChatProtocol } from '@millrace/server/chat';
 import type { Browser } from 'playwright-core';
 import { of } from 'rxjs';
+import { isRecord } from 'millrace/values';
 import { chatPage, type Feedback } from '../index.js';
 import { agentOf, launch, visits } from './browser.test-support.js';
 
@@ -194,5 +195,36 @@ describe('feedback', () => {
       return (await fetch(`/api/chat/${location.hash.slice(1)}/feedback`, init)).status;
     });
     expect([refused, given.length]).toEqual([409, 2]);
+  });
+});
+
+describe('several agents and models', () => {
+  it('can be chosen', async () => {
+    const deep = scriptedModel([text('From the deep model.')]);
+    const { ask, page, sees, isAnswered, screens } = await open(
+      agentOf([[text('From the usual.')]]),
+      {
+        metadata: ({ body }) => ({
+          model: isRecord(body) && body['model'] === 'Deep' ? 'Deep' : 'Usual',
+        }),
+        callOptions: ({ model }) => (model === 'Deep' ? { model: deep } : {}),
+        protocols: [
+          chatPage({ models: ['Usual', 'Deep'], agents: { Sales: '/', Support: '/support/' } }),
+        ],
+      },
+    );
+    const links = page.getByRole('list', { name: 'Agents' }).getByRole('link');
+    expect(await links.evaluateAll((all) => all.map((it) => it.getAttribute('href')))).toEqual([
+      ...['/', '/support/'],
+    ]);
+    expect(await links.first().getAttribute('aria-current')).toBe('page');
+    expect(await screens('pickers')).toEqual([]);
+    await ask('?');
+    await sees('From the usual.');
+    await isAnswered();
+    await page.getByRole('combobox', { name: 'Model' }).selectOption('Deep');
+    await ask('?');
+    await sees('From the deep model.');
+    await isAnswered();
   });
 });

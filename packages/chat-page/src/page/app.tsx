@@ -5,6 +5,7 @@ import { ChatList } from './chat-list.js';
 import { chats$, type ChatsCommand, isChatId, titleOf } from './chats.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { focusMessage, Icon } from './pieces.js';
+import { ModelPicker } from './pickers.js';
 import type { Server } from './server.js';
 import type { Settings } from './settings.js';
 import { ThemeButton } from './theme.js';
@@ -18,6 +19,7 @@ export const App = (props: {
   const { server, name, settings } = props;
   const { list, send, reportToOthers } = useChats(server);
   const [id, setId] = useState(() => idInUrl() ?? newId());
+  const [model, setModel] = useState(settings.models[0]);
   const [isListOpen, setListOpen] = useState(false);
   const [shown, setShown] = useState<ChangedChat>();
   const known = list.chats.find((chat) => chat.id === id);
@@ -67,6 +69,7 @@ export const App = (props: {
       <ChatList
         name={name}
         logo={settings.logo}
+        agents={settings.agents}
         list={{ ...list, chats: [...added, ...list.chats] }}
         current={id}
         open={open}
@@ -86,6 +89,7 @@ export const App = (props: {
             <Icon name="menu" />
           </button>
           <h1>{title ?? name}</h1>
+          <ModelPicker models={settings.models} model={model} choose={setModel} />
           <ThemeButton />
         </header>
         <Chat
@@ -94,6 +98,7 @@ export const App = (props: {
           name={name}
           title={title ?? name}
           settings={settings}
+          model={model}
           isNew={title === undefined}
           server={server}
           changed={changed}

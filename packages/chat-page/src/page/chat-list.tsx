@@ -1,11 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Chats, ChatsCommand } from './chats.js';
 import { Icon } from './pieces.js';
+import { AgentPicker } from './pickers.js';
 import type { ChatSummary } from './server.js';
+import type { Settings } from './settings.js';
 
 interface ChatListProps {
   readonly name: string;
   readonly logo: string | undefined;
+  readonly agents: Settings['agents'];
   readonly list: Chats;
   readonly current: string;
   readonly open: (id: string) => void;
@@ -14,7 +17,16 @@ interface ChatListProps {
 }
 
 /** The conversations of the user. */
-export const ChatList = ({ name, logo, list, current, open, create, send }: ChatListProps) => {
+export const ChatList = ({
+  name,
+  logo,
+  agents,
+  list,
+  current,
+  open,
+  create,
+  send,
+}: ChatListProps) => {
   const { chats, search, next, isLoading, problem } = list;
   const createButton = useRef<HTMLButtonElement>(null);
   const remove = ({ id, title }: ChatSummary) => {
@@ -30,6 +42,7 @@ export const ChatList = ({ name, logo, list, current, open, create, send }: Chat
           {logo !== undefined && <img src={logo} alt="" />}
           {name}
         </span>
+        <AgentPicker agents={agents} />
         <button type="button" class="new" ref={createButton} onClick={create}>
           <Icon name="plus" /> New chat
         </button>

@@ -29,6 +29,8 @@ interface ChatProps {
   /** Of the conversation. */
   readonly title: string;
   readonly settings: Settings;
+  /** The chosen model. */
+  readonly model: string | undefined;
   readonly isNew: boolean;
   readonly server: Server;
   /** Called when what the list shows of the conversation may have changed: nothing if it does not exist yet, or no longer. */
@@ -49,11 +51,21 @@ const isVisible$ = fromEvent(document, 'visibilitychange').pipe(
 );
 
 /** A conversation, with the field for messages. */
-export const Chat = ({ id, name, title, settings, isNew, server, changed }: ChatProps) => {
+export const Chat = ({ id, name, title, settings, model, isNew, server, changed }: ChatProps) => {
   const command$ = useMemo(() => new Subject<Command>(), []);
+  const chosen = useRef(model);
+  chosen.current = model;
+  const asking = useMemo(
+    (): Server => ({
+      ...server,
+      ask$: (chatId, body) =>
+        server.ask$(chatId, { ...body, ...(chosen.current && { model: chosen.current }) }),
+    }),
+    [],
+  );
   const drafts = useMemo(() => draftsIn(sessionStorage), []);
   const state = useLatest(
-    () => conversation$(id, { server, newId, drafts, isVisible$ }, command$),
+    () => conversation$(id, { server: asking, newId, drafts, isVisible$ }, command$),
     [],
   );
   const [spoken, setSpoken] = useState('');

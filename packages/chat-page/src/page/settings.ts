@@ -5,6 +5,9 @@ export interface Settings {
   readonly starters: readonly string[];
   readonly logo?: string;
   readonly footer?: string;
+  /** The pages of agents, by their names. */
+  readonly agents: Readonly<Record<string, string>>;
+  readonly models: readonly string[];
   /** The module that draws results of tools. */
   readonly renderers?: string;
   /** Whether users may say what they think of answers. */
@@ -15,18 +18,23 @@ export interface Settings {
 
 /** Reads the settings of a page. What is missing or not valid has its default. */
 export const settingsOf = (json: string | undefined): Settings => {
-  const { starters, logo, footer, theme, renderers, hasFeedback } = fieldsOf(parsed(json));
+  const { starters, logo, footer, theme, renderers, agents, models, hasFeedback } = fieldsOf(
+    parsed(json),
+  );
   return {
     starters: listOf(starters).map(textOf).filter(Boolean),
     ...optional('logo', logo),
     ...optional('footer', footer),
     ...optional('renderers', renderers),
     hasFeedback: hasFeedback === true,
-    theme: Object.fromEntries(
-      Object.entries(fieldsOf(theme)).map(([name, value]) => [name, textOf(value)]),
-    ),
+    theme: textsOf(theme),
+    agents: textsOf(agents),
+    models: listOf(models).map(textOf).filter(Boolean),
   };
 };
+
+const textsOf = (value: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(fieldsOf(value)).map(([name, it]) => [name, textOf(it)]));
 
 const parsed = (json = '{}'): unknown => {
   try {
