@@ -1,12 +1,4 @@
-import {
-  catchError,
-  concat,
-  defer,
-  EMPTY,
-  ignoreElements,
-  type Observable,
-  throwError,
-} from 'rxjs';
+import { catchError, concat, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
 import type { Conversation } from './conversation-state.js';
 import { Refusal } from './responses.js';
 import type { Server, Verdict } from './server.js';
@@ -38,7 +30,7 @@ export const approving$ = (
   const attempt$ = (by: string, failures: number): Observable<never> =>
     server.decide$(by, verdict).pipe(
       catchError((error: unknown) => {
-        if (!mayPass(error)) return throwError(() => error);
+        if (!mayPass(error)) throw error;
         return concat(
           wait$(failures).pipe(ignoreElements()),
           defer(() => next$(by, failures + 1, error)),
@@ -47,13 +39,13 @@ export const approving$ = (
     );
   const next$ = (by: string, failures: number, error: unknown): Observable<never> => {
     const shown = state();
-    if (shown === undefined) return throwError(() => error);
+    if (shown === undefined) throw error;
     const asked = isAskedIn(shown);
     if (asked === undefined && !shown.isReconnecting) return EMPTY;
     const isOld = error instanceof Refusal && (asked?.token ?? by) === by;
     if (!isOld && asked?.token !== undefined) return attempt$(asked.token, failures);
     const isWaiting = shown.isReconnecting || asked?.token === undefined;
-    if (failures >= (isWaiting ? mostFailures : fewFailures)) return throwError(() => error);
+    if (failures >= (isWaiting ? mostFailures : fewFailures)) throw error;
     return concat(
       wait$(failures).pipe(ignoreElements()),
       defer(() => next$(by, failures + 1, error)),

@@ -21,7 +21,8 @@ export const parsedJson = (
   text: string,
 ): { readonly value: unknown } | { readonly problem: string } => {
   try {
-    return { value: JSON.parse(text) as unknown };
+    const value: unknown = JSON.parse(text);
+    return { value };
   } catch {
     return { problem: 'This is not valid JSON. Text needs quotation marks.' };
   }

@@ -1,7 +1,15 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
 import { ActionsContext, Instead, Json, NotSent, focusCard } from './pieces.js';
 import { FieldView } from './schema-form.js';
-import { askedBy, entryFor, type Entry, type Field, fieldFor, readEntry } from './schema-fields.js';
+import {
+  askedBy,
+  entriesIn,
+  entryFor,
+  type Entry,
+  type Field,
+  fieldFor,
+  readEntry,
+} from './schema-fields.js';
 import type { ToolOutcome } from './requests.js';
 import type { Suspended, Uncertain } from './ui-message.js';
 
@@ -81,8 +89,7 @@ export const ResultForm = (props: {
 /** What was entered, for a form whose tool call has ended without it. */
 const written = (entry: Entry | undefined): string => {
   if (typeof entry === 'string') return entry;
-  if (typeof entry !== 'object' || Array.isArray(entry)) return '';
-  return Object.entries(entry as Readonly<Record<string, Entry>>)
+  return Object.entries(entriesIn(entry))
     .flatMap(([name, value]) => {
       const text = written(value);
       return text === '' ? [] : [`${name}: ${text}`];

@@ -103,7 +103,7 @@ const optionsOf = (schema: Fields): Field['options'] => {
 };
 
 const wordOf = (value: unknown): string =>
-  typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  typeof value === 'string' ? value : JSON.stringify(value);
 
 const inputOf = ({ format, maxLength }: Fields): NonNullable<Field['input']> => {
   if (format === 'email' || format === 'date') return format;
@@ -167,9 +167,15 @@ export const readEntry = (field: Field, entry: Entry | undefined, path = field.n
   return 'problem' in read ? problem(read.problem) : read;
 };
 
+/** The entries of a group by name. */
+export const entriesIn = (entry: Entry | undefined): Readonly<Record<string, Entry>> =>
+  isGroup(entry) ? entry : {};
+
+const isGroup = (entry: Entry | undefined): entry is Readonly<Record<string, Entry>> =>
+  typeof entry === 'object' && !Array.isArray(entry);
+
 const readGroup = ({ fields }: Field, entry: Entry | undefined, path: string): Read => {
-  const entries: Readonly<Record<string, Entry>> =
-    typeof entry === 'object' && !Array.isArray(entry) ? (entry as Record<string, Entry>) : {};
+  const entries = entriesIn(entry);
   const read = fields.map((field) => {
     const own = Object.hasOwn(entries, field.name) ? entries[field.name] : undefined;
     return [
@@ -177,10 +183,7 @@ const readGroup = ({ fields }: Field, entry: Entry | undefined, path: string): R
       readEntry(field, own, path === '' ? field.name : `${path}.${field.name}`),
     ] as const;
   });
-  const problems = Object.assign({}, ...read.map(([, it]) => it.problems ?? {})) as Record<
-    string,
-    string
-  >;
+  const problems = Object.fromEntries(read.flatMap(([, it]) => Object.entries(it.problems ?? {})));
   if (Object.keys(problems).length > 0) return { problems };
   return {
     value: Object.fromEntries(

@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import type { Entry, Field } from './schema-fields.js';
+import { entriesIn, type Entry, type Field } from './schema-fields.js';
 
 /** The inputs for a field, with its problem beside it. */
 export const FieldView = (props: {
@@ -73,12 +73,12 @@ const Group = ({
   problems,
   path = field.name,
 }: Parameters<typeof FieldView>[0]) => {
-  const entries = typeof entry === 'object' && !Array.isArray(entry) ? { ...entry } : {};
+  const entries = entriesIn(entry);
   const rows = field.fields.map((it) => (
     <FieldView
       key={it.name}
       field={it}
-      entry={(entries as Readonly<Record<string, Entry>>)[it.name]}
+      entry={entries[it.name]}
       change={(next) => change({ ...entries, [it.name]: next })}
       problems={problems}
       path={path === '' ? it.name : `${path}.${it.name}`}

@@ -75,7 +75,7 @@ const Table = ({ columns, rows, caption }: Fields) => {
 };
 
 const cellOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === null ? '' : (JSON.stringify(value) ?? '');
+  typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value);
 
 const Link = ({ url, title }: Fields) => {
   const href = safeUrl(textOf(url));
@@ -117,5 +117,7 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
   return hasFailed ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
 };
 
-const loaded = async (path: string): Promise<Fields> =>
-  fieldsOf(((await import(/* @vite-ignore */ path)) as { default?: unknown }).default);
+const loaded = async (path: string): Promise<Fields> => {
+  const module: unknown = await import(/* @vite-ignore */ path);
+  return fieldsOf(fieldsOf(module)['default']);
+};
