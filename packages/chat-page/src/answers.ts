@@ -118,13 +118,13 @@ const untilLastRun = (event$: Observable<AgentEvent>): Observable<AgentEvent> =>
     ),
   );
 
-/** What the history does not have. */
+/** Whether the history lacks a chunk. */
 const isFact = (chunk: {
   readonly type: string;
   readonly id?: string;
   readonly transient?: boolean;
 }): boolean =>
-  // The message that ends a stopped answer tells which of its tools were cut.
+  // The message that ends a stopped answer shows that its tools were cut.
   (chunk.type === 'text-start' && chunk.id?.includes('/interrupted/') === true) ||
   (chunk.transient !== true &&
     !/^(?:text|reasoning|tool-input|tool-output-available|file|source|start-step|finish-step|data-(?:suspended|steered|discarded))/u.test(

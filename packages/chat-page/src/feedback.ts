@@ -5,7 +5,7 @@ import { concatMap, from, map, type Observable } from 'rxjs';
 import { callOf } from './answers.js';
 import { badRequest } from './bad-request.js';
 
-/** What a user thinks of an answer. */
+/** The rating of an answer by a user. */
 export interface Feedback {
   /** The user, if the server has users. */
   readonly user?: string;

@@ -164,7 +164,7 @@ describe('the result of a tool', () => {
 });
 
 describe('feedback', () => {
-  it('reaches the program, and says so if that fails', async () => {
+  it('reaches the program, and shows a failure of it', async () => {
     const given: Feedback[] = [];
     const onFeedback = (feedback: Feedback) => {
       given.push(feedback);

@@ -79,7 +79,7 @@ describe('a suspended tool', () => {
     const submit = form.getByRole('button', { name: 'Send answer' });
     await form.getByLabel('Count').fill('12');
     await submit.click();
-    await form.getByText('At most 9.').waitFor();
+    await form.getByText('Up to 9.').waitFor();
     await form.getByText('Choose one.').waitFor();
     // The first field with a problem has the focus.
     expect(await form.getByLabel('Name').evaluate((it) => it === document.activeElement)).toBe(
@@ -118,7 +118,7 @@ describe('after a restart of the server', () => {
     ['Run it again', 'this has not happened'],
     ['It happened', 'this has happened'],
     ['It failed', 'this has failed'],
-  ])('an uncertain tool asks what has come of it: %s', async (label, told) => {
+  ])('an uncertain tool asks for its outcome: %s', async (label, told) => {
     const store = storesOf();
     const send = tool({ name: 'send', description: 'Sends.', run: () => NEVER });
     let isFirst = true;
@@ -135,8 +135,8 @@ describe('after a restart of the server', () => {
     stop();
     await page.getByText('Reconnecting…').waitFor();
     await start();
-    const form = page.getByRole('form', { name: 'What has come of send' });
-    await form.getByText('Nobody knows whether it has happened').waitFor();
+    const form = page.getByRole('form', { name: 'Outcome of send' });
+    await form.getByText('It may have happened or not').waitFor();
     await sees('"to": "Ann"');
     if (label === 'It happened') expect(await screens('uncertain')).toEqual([]);
     await page.reload();
@@ -227,7 +227,7 @@ describe('after a reload', () => {
     expect(await screens('restored')).toEqual([]);
   });
 
-  it('a stopped tool and its answer say so', async () => {
+  it('a stopped tool and its answer are shown as stopped', async () => {
     const wait = tool({ name: 'wait', description: 'Waits.', run: () => NEVER });
     const { ask, page, isAnswered, sees } = await open(
       agentOf([[toolCall('wait'), finish()], [text('Done.')]], [wait]),

@@ -69,7 +69,7 @@ export type Command =
   /** Removes an unsent message. */
   | { readonly type: 'discard'; readonly messageId: string }
   | ToolOutcome
-  /** Says what has come of an uncertain tool call. */
+  /** Reports the outcome of an uncertain tool call. */
   | { readonly type: 'settle'; readonly toolCallId: string; readonly outcome: SettledAs }
   | { readonly type: 'load' }
   | { readonly type: 'stop' }
@@ -106,7 +106,7 @@ export const loaded =
     })(state);
   };
 
-/** The answers whose ends this tab does not know, or of which the server may know more. Empty while one runs. */
+/** The answers whose ends this tab does not know, or whose suspended tool calls it cannot show. Empty while one runs. */
 export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
   status === 'ready' ? messages.flatMap((message) => (isKnown(message) ? [] : [message.id])) : [];
 

@@ -198,7 +198,7 @@ const withEnd = (message: UiMessage, type: string, fields: Fields): UiMessage =>
   }
 };
 
-/** If stopping an answer has cut the tools of its last step, they have not failed by themselves: a message that says so follows them. */
+/** If stopping an answer has cut the tools of its last step, they have not failed by themselves: the message of the interrupt follows them. */
 const stopped = (parts: readonly UiPart[]): readonly UiPart[] => {
   const isCut = ({ messageId = '' }: { readonly messageId?: string }) =>
     messageId.endsWith('/interrupted');

@@ -8,6 +8,7 @@ import { safeUrl } from './safe-url.js';
 import { Agent, isOfTool, LooseApproval, Tool } from './tool-view.js';
 import {
   type AnswerUsage,
+  type PartProps,
   plainTextOf,
   type Source,
   type UiMessage,
@@ -88,12 +89,6 @@ const isShowing = (part: UiPart): boolean =>
   ('isOpen' in part && part.isOpen) ||
   (part.type === 'tool' && (part.state === 'input' || part.state === 'running'));
 
-export interface PartProps<Part extends UiPart = UiPart> {
-  readonly part: Part;
-  readonly message: UiMessage;
-  readonly isRunning: boolean;
-}
-
 const PartView = ({ part, message, isRunning }: PartProps) => {
   switch (part.type) {
     case 'text':
@@ -141,7 +136,7 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
 const stateIn = (data: unknown): unknown =>
   typeof data === 'object' && data !== null && 'state' in data ? data.state : data;
 
-/** What an answer has used: its tokens and, if the server knows prices, its cost. */
+/** The usage of an answer: its tokens and, if the server knows prices, its cost. */
 const Usage = ({ usage: { inputTokens, outputTokens, cost } }: { readonly usage: AnswerUsage }) => (
   <small
     title={`${inputTokens.toLocaleString()} tokens read, ${outputTokens.toLocaleString()} written`}

@@ -42,7 +42,7 @@ export const accepted = (response: Response): Observable<Response> =>
         }),
       );
 
-/** What a refusal without words of its own means, such as that of a proxy. */
+/** The words for a refusal that has none of its own, such as that of a proxy. */
 const wordsFor = (status: number): string =>
   refusals.get(status) ?? `The server refused this (${status}). Load the page again.`;
 

@@ -86,7 +86,7 @@ export const ResultForm = (props: {
   );
 };
 
-/** What was entered, for a form whose tool call has ended without it. */
+/** The text of an entry, for a form whose tool call has ended without it. */
 const written = (entry: Entry | undefined): string => {
   if (typeof entry === 'string') return entry;
   return Object.entries(entriesIn(entry))
@@ -103,19 +103,19 @@ const choices = [
   { outcome: 'failed', label: 'It failed' },
 ] as const;
 
-/** Asks the user what has come of a tool call that was running when the server stopped. */
+/** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
   const { toolCallId, toolName } = uncertain;
   const send = useContext(ActionsContext)?.send;
   return (
     <form
       class="ask"
-      aria-label={`What has come of ${toolName}`}
+      aria-label={`Outcome of ${toolName}`}
       onSubmit={(event) => event.preventDefault()}
     >
       <p class="asked">
-        The server stopped while <b>{toolName}</b> was running. Nobody knows whether it has
-        happened: please find out.
+        The server stopped while <b>{toolName}</b> was running. It may have happened or not: please
+        find out.
       </p>
       <Instead />
       <div class="actions">

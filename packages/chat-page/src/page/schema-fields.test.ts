@@ -57,7 +57,7 @@ describe('the form of a schema', () => {
     const count = (text: string) => readEntry(fieldFor({ type: 'integer', maximum: 9 }), text);
     expect([count('ten'), count('10'), count('')]).toEqual([
       { problems: { '': 'Enter a number.' } },
-      { problems: { '': 'At most 9.' } },
+      { problems: { '': 'Up to 9.' } },
       { problems: { '': 'This is needed.' } },
     ]);
   });

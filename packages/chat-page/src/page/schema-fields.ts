@@ -8,7 +8,7 @@ export interface Field {
   readonly label: string;
   readonly hint?: string;
   readonly isRequired: boolean;
-  /** Of a text: the type of its input, or several lines. */
+  /** The type of its input, or several lines, for a string. */
   readonly input?: 'text' | 'lines' | 'email' | 'url' | 'date';
   readonly options: readonly { readonly label: string; readonly value: unknown }[];
   readonly fields: readonly Field[];
@@ -22,7 +22,7 @@ export type Entry = string | boolean | readonly number[] | { readonly [name: str
 export interface AskedOfUser {
   readonly question?: string;
   readonly schema?: Fields;
-  /** What else the request has. */
+  /** The other fields of the request. */
   readonly rest?: unknown;
 }
 
@@ -207,14 +207,14 @@ const readText = (
       return { problem: 'Enter a whole number.' };
     }
     if (typeof minimum === 'number' && value < minimum) return { problem: `At least ${minimum}.` };
-    if (typeof maximum === 'number' && value > maximum) return { problem: `At most ${maximum}.` };
+    if (typeof maximum === 'number' && value > maximum) return { problem: `Up to ${maximum}.` };
     return { value };
   }
   if (typeof minLength === 'number' && text.length < minLength) {
     return { problem: `At least ${minLength} characters.` };
   }
   if (typeof maxLength === 'number' && text.length > maxLength) {
-    return { problem: `At most ${maxLength} characters.` };
+    return { problem: `Up to ${maxLength} characters.` };
   }
   if (input === 'email' && !/^[^\s@]+@[^\s@]+$/u.test(text)) {
     return { problem: 'Enter an email address.' };

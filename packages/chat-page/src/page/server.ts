@@ -75,7 +75,7 @@ export interface Verdict {
   readonly reason?: string;
 }
 
-/** What the user says of a tool call that was running when the server stopped. */
+/** The outcome, by the user's word, of a tool call that was running when the server stopped. */
 export type SettledAs = 'again' | 'happened' | 'failed';
 
 /** The chunks that add to answers what the history does not have, by their ids. */

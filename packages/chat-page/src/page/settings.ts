@@ -1,6 +1,6 @@
 import { fieldsOf, listOf, optional, textOf } from './fields.js';
 
-/** What the server has chosen for its page. */
+/** The choices of the server for its page. */
 export interface Settings {
   readonly starters: readonly string[];
   readonly logo?: string;

@@ -7,7 +7,7 @@ import {
 } from './ui-message.js';
 
 /**
- * A conversation as Markdown: its questions and answers, the names of tools with what came of them, and sources. Thoughts, and the arguments and
+ * A conversation as Markdown: its questions and answers, the names and outcomes of tools, and sources. Thoughts, and the arguments and
  * results of tools, are left out.
  */
 export const toMarkdown = (title: string, messages: readonly UiMessage[]): string =>
@@ -22,7 +22,7 @@ export const toMarkdown = (title: string, messages: readonly UiMessage[]): strin
 
 const questionOf = (message: UiMessage): readonly string[] => [
   ...message.parts.filter(isFile).flatMap(partOf),
-  // What the user wrote is text, not Markdown.
+  // Users write text, not Markdown.
   ...lines(plainTextOf(message)),
 ];
 

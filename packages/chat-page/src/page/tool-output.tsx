@@ -91,7 +91,7 @@ const Link = ({ url, title }: Fields) => {
   );
 };
 
-/** What a module of the site draws. It gets data and an element; without a renderer for the view, or if that fails, JSON is shown. */
+/** A view that a module of the site draws. It gets data and an element; without a renderer for the view, or if that fails, JSON is shown. */
 const Foreign = ({ data, module }: { readonly data: unknown; readonly module: string }) => {
   const place = useRef<HTMLDivElement>(null);
   const [hasFailed, setFailed] = useState(false);

@@ -2,7 +2,6 @@ import { useContext, useRef } from 'preact/hooks';
 import { ApprovalForm } from './approval-form.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
-import type { PartProps } from './message-view.js';
 import { ActionsContext, Fold, Icon, type IconName, Json } from './pieces.js';
 import { ToolOutput, viewOf } from './tool-output.js';
 import {
@@ -10,6 +9,7 @@ import {
   type Approval,
   approvalsIn,
   isToolCall,
+  type PartProps,
   type Suspended,
   type ToolPart,
   type UiMessage,
@@ -30,7 +30,7 @@ const labels: Readonly<Record<ToolStatus, string>> = {
   cancelled: 'Cancelled',
   approval: 'Needs approval',
   suspended: 'Needs your answer',
-  uncertain: 'Nobody knows',
+  uncertain: 'Outcome unknown',
   interrupted: 'Not finished',
   stopped: 'Stopped',
 };
@@ -80,7 +80,7 @@ export const LooseApproval = ({
   );
 };
 
-/** What a tool call waits for. */
+/** The decisions or results that a tool call waits for. */
 interface Waits {
   readonly approval?: Approval | undefined;
   readonly suspended?: Suspended | undefined;
@@ -217,7 +217,7 @@ export const Agent = ({ part }: { readonly part: AgentPart }) => {
 const agentStatus = ({ status }: AgentPart): ToolStatus =>
   status === 'replied' ? 'done' : status === 'running' ? 'running' : 'failed';
 
-/** What a sub-agent has said and done. */
+/** The messages and tool calls of a sub-agent. */
 const AgentBody = ({ part }: { readonly part: AgentPart }) => {
   const { text, progress } = part;
   const isGrowing = agentStatus(part) === 'running';

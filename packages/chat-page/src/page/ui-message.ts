@@ -5,7 +5,7 @@ export interface UiMessage {
   readonly parts: readonly UiPart[];
   /** Shown until the next content: the server retries, waits or has queued the call. */
   readonly notice?: string;
-  /** What its earlier calls have used, while another one continues it. */
+  /** The usage of its earlier calls, while another one continues it. */
   readonly spent?: AnswerUsage;
   /** Set when the answer has ended. */
   readonly end?: AnswerEnd;
@@ -19,7 +19,7 @@ export interface AnswerEnd {
   readonly usage?: AnswerUsage;
 }
 
-/** What an answer has used, of all its calls. */
+/** The usage of an answer, in all its calls. */
 export interface AnswerUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -49,6 +49,13 @@ export type UiPart =
   | { readonly type: 'uncertain'; readonly data: Uncertain }
   | { readonly type: 'sources'; readonly sources: readonly Source[] }
   | { readonly type: 'data'; readonly name: string; readonly id?: string; readonly data: unknown };
+
+/** A part, and its place. */
+export interface PartProps<Part extends UiPart = UiPart> {
+  readonly part: Part;
+  readonly message: UiMessage;
+  readonly isRunning: boolean;
+}
 
 export interface TextPart {
   readonly type: 'text' | 'reasoning';
@@ -142,7 +149,7 @@ export const waitingIn = ({ parts }: UiMessage): readonly Suspended[] => {
   });
 };
 
-/** The tool calls of an answer of which nobody knows whether they have happened. */
+/** The uncertain tool calls of an answer that still wait for the user's word. */
 export const uncertainIn = ({ parts }: UiMessage): readonly Uncertain[] =>
   parts.flatMap((part) => {
     if (part.type !== 'uncertain') return [];
