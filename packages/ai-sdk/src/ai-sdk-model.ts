@@ -8,6 +8,7 @@ import {
 import { checkOptions, isRecord } from 'millrace/values';
 import {
   answerToolIf,
+  at,
   type Caps,
   capsOf,
   createCapCounter,
@@ -27,12 +28,13 @@ import {
   tap,
   throwError,
 } from 'rxjs';
+import { isFinishPart } from './answer-end.js';
 import { namesOf, toCallOptions } from './call-options.js';
 import { type AiSdkModelOptions, optionRules, settingRules } from './options.js';
 import { parts$, type Start } from './parts-stream.js';
 import { toProviderError } from './provider-error.js';
 import type { AiSdkLanguageModel } from './provider-types.js';
-import { createPartReader, isFinishPart } from './read-parts.js';
+import { createPartReader } from './read-parts.js';
 import { secretsOf, withoutKeys } from './secrets.js';
 
 /**
@@ -105,12 +107,17 @@ const answer$ = (
   });
   const count = createCapCounter(vendor, options.caps);
   const start: Start = (signal) =>
-    Promise.resolve(model.supportedUrls).then((supportedUrls) => {
-      const { specificationVersion } = model;
-      const taker = { provider: vendor, specificationVersion, supportedUrls };
-      const callOptions = toCallOptions(request, taker, names, options);
-      return model.doStream({ ...callOptions, abortSignal: signal });
-    });
+    Promise.resolve(model.supportedUrls)
+      .then((supportedUrls) => {
+        const { specificationVersion } = model;
+        const taker = { provider: vendor, specificationVersion, supportedUrls };
+        const callOptions = toCallOptions(request, taker, names, options);
+        return model.doStream({ ...callOptions, abortSignal: signal });
+      })
+      .then((result) => {
+        reader.open(at(result, 'response', 'headers'));
+        return result;
+      });
   let isFinished = false;
   return concat(
     parts$(start, context).pipe(

@@ -10,12 +10,23 @@ import type { AiSdkCallOptions, AiSdkTool } from './provider-types.js';
 export const namesOf = (
   { tools = [] }: Pick<ModelRequest, 'tools'>,
   { builtInTools = {} }: Pick<AiSdkModelOptions, 'builtInTools'>,
-): ToolNames =>
-  toolNames(
+): ToolNames => {
+  const names = toolNames(
     tools.map(({ name }) => name),
-    // Providers look names up in plain objects.
-    [...Object.keys(builtInTools), '__proto__'],
+    [...Object.keys(builtInTools), ...inherited],
   );
+  return {
+    fromWire: (name) => names.fromWire(name),
+    toWire: (name) => {
+      const wire = names.toWire(name);
+      // Only a model that invents tools calls one of these.
+      return inherited.includes(wire) ? `tool_${wire}` : wire;
+    },
+  };
+};
+
+/** Names that every object has. Providers look names of tools up in plain objects. */
+const inherited: readonly string[] = Object.getOwnPropertyNames(Object.prototype);
 
 /** Maps a request to the options of a call. */
 export const toCallOptions = (
@@ -32,6 +43,8 @@ export const toCallOptions = (
   ];
   return {
     ...defined(settings),
+    // Packages drop errors in places they do not know, and report no events while a model thinks.
+    includeRawChunks: true,
     prompt: toPrompt(request, model, { toolName, toolId: toWireId }),
     ...defined({
       temperature,

@@ -10,7 +10,7 @@ import {
   takeUntil,
   timer,
 } from 'rxjs';
-import { isFinishPart } from './read-parts.js';
+import { isFinishPart } from './answer-end.js';
 
 type Reader = ReadableStreamDefaultReader<unknown>;
 

@@ -1,6 +1,7 @@
 import { isMillraceError, MillraceError } from 'millrace';
 import { isRecord, parsedJson } from 'millrace/values';
-import { failure, failureOf, faultOf, type HeadersLike, type JsonRecord } from '@millrace/wire';
+import { failure, failureOf, type Fault, faultOf, type JsonRecord } from '@millrace/wire';
+import { headerIn, headersOf } from './headers.js';
 
 /** The context of an error that is mapped. */
 interface ErrorSource {
@@ -34,19 +35,51 @@ const nameOf = ({ name }: JsonRecord): string => (typeof name === 'string' ? nam
 
 const ofApiCall = (error: JsonRecord, source: ErrorSource): MillraceError => {
   const { vendor, clean, now } = source;
-  const { statusCode, responseHeaders, message, url } = error;
+  const { statusCode, responseHeaders, url } = error;
   // Without a status, there was no response: the cause says why.
-  if (typeof statusCode !== 'number') return failureOf(vendor, error, { clean });
+  if (typeof statusCode !== 'number') return ofNoResponse(error, source);
   if (statusCode >= 200 && statusCode < 300) return ofBrokenAnswer(error, source);
+  const body = bodyOf(error);
+  const fault = faultOf(body);
+  const inner = isRecord(body) ? named.get(nameOf(body)) : undefined;
+  if (isRecord(body) && inner !== undefined) return ofNamed(body, inner, source);
   return failure(vendor, {
-    ...faultOf(bodyOf(error)),
-    ...(typeof message === 'string' ? { message: clean(message) } : {}),
-    status: statusCode,
+    ...fault,
+    message: clean(messageOf(error, fault) ?? ''),
+    ...(isOfStream(error, fault) ? {} : { status: statusCode }),
     headers: headersOf(responseHeaders),
     ...(typeof url === 'string' && URL.canParse(url) ? { url: clean(url) } : {}),
     now,
   });
 };
+
+/** A body in a form that the package does not know has the vendor's message; the package says only the text of the status. */
+const messageOf = ({ data, message }: JsonRecord, fault: Fault | undefined): string | undefined => {
+  const own = typeof message === 'string' ? message : undefined;
+  return data === undefined ? (fault?.message ?? own) : own;
+};
+
+/**
+ * Whether an error was the first event of a stream. Then the package made up its status, and its body is the error alone; the type
+ * of the error says more.
+ */
+const isOfStream = ({ data, responseHeaders }: JsonRecord, fault: Fault | undefined): boolean =>
+  data === undefined &&
+  fault?.type !== undefined &&
+  headerIn(responseHeaders, 'content-type').startsWith('text/event-stream');
+
+const ofNoResponse = (error: JsonRecord, { vendor, clean }: ErrorSource): MillraceError => {
+  const failed = failureOf(vendor, error, { clean });
+  if (failed.code !== 'unknown' || !redirected.test(textOf(error))) return failed;
+  return new MillraceError(
+    'redirect',
+    `${vendor} redirects the request: ${shortened(clean(textOf(error)))}. Check the base URL of the provider.`,
+    { cause: error, retryable: false },
+  );
+};
+
+/** What Node's `fetch` says of a redirect that it may not follow, or of too many. */
+const redirected = /\b(unexpected redirect|redirect count exceeded)$/;
 
 /** The body that the provider parsed, or the text of the response. */
 const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {
@@ -57,17 +90,6 @@ const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {
   } catch {
     return undefined;
   }
-};
-
-const headersOf = (headers: unknown): HeadersLike => {
-  const entries = isRecord(headers) ? Object.entries(headers) : [];
-  const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
-  return {
-    get: (name) => {
-      const value = byName.get(name);
-      return typeof value === 'string' ? value : null;
-    },
-  };
 };
 
 interface NamedError {
@@ -92,7 +114,7 @@ const named: ReadonlyMap<string, NamedError> = new Map([
   ['AI_InvalidArgumentError', unacceptable],
   ['AI_InvalidPromptError', unacceptable],
   ['AI_UnsupportedFunctionalityError', unacceptable],
-  ['AI_EmptyResponseBodyError', unreadableAnswer],
+  ['AI_EmptyResponseBodyError', { ...unreadableAnswer, retryable: true }],
   ['AI_InvalidResponseDataError', unreadableAnswer],
   ['AI_JSONParseError', unreadableAnswer],
   ['AI_NoContentGeneratedError', unreadableAnswer],
@@ -118,7 +140,9 @@ const ofPackage = (
 /** A response that could not be read: its connection was lost, or its content is not that of the vendor. */
 const ofBrokenAnswer = (error: JsonRecord, source: ErrorSource): MillraceError => {
   const lost = failureOf(source.vendor, error, source);
-  return lost.code === 'unknown' ? ofNamed(error, unreadableAnswer, source) : lost;
+  if (lost.code !== 'unknown') return lost;
+  const cause = isRecord(error['cause']) ? error['cause'] : {};
+  return ofNamed(error, named.get(nameOf(cause)) ?? unreadableAnswer, source);
 };
 
 const textOf = ({ message, name }: JsonRecord): string =>

@@ -20,6 +20,8 @@ export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 /** A request as the provider interface takes it. */
 export interface AiSdkCallOptions {
   readonly prompt: readonly unknown[];
+  /** Whether the answer also has the vendor's events, as parts of type `raw`. */
+  readonly includeRawChunks?: boolean | undefined;
   readonly abortSignal?: AbortSignal | undefined;
 }
 

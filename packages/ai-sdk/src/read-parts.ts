@@ -1,8 +1,9 @@
 import { type ContentBlock, MillraceError, type ModelChunk, type ModelContext } from 'millrace';
 import { isRecord } from 'millrace/values';
-import { at, type JsonRecord, listAt, textAt } from '@millrace/wire';
+import { at, failure, faultOf, type JsonRecord, listAt, textAt } from '@millrace/wire';
+import { createAnswerEnd } from './answer-end.js';
 import { createOpenTexts } from './open-texts.js';
-import { finishFacts, finishOf, responseFacts, usageChunks } from './read-usage.js';
+import { responseFacts } from './read-usage.js';
 import { createToolInputs } from './tool-inputs.js';
 import type { VendorPartKind } from './vendor-parts.js';
 
@@ -15,13 +16,13 @@ interface ReaderSource extends Pick<ModelContext, 'report' | 'working'> {
 }
 
 export interface PartReader {
+  /** Takes the headers of the response: they explain an answer without events. */
+  readonly open: (headers: unknown) => void;
   /** The chunks of a part. Throws what an error part has. */
   readonly read: (part: unknown) => Chunks;
   /** The chunks at the end of the stream. Throws `invalidResponse` if the answer is incomplete. */
   readonly end: () => Chunks;
 }
-
-export const isFinishPart = (part: unknown): boolean => at(part, 'type') === 'finish';
 
 /**
  * Creates the reader of the parts of one answer. Deltas are a preview: a `tool-call` part decides on the arguments, and the finish
@@ -35,10 +36,9 @@ export const createPartReader = ({
 }: ReaderSource): PartReader => {
   const texts = createOpenTexts(vendor);
   const inputs = createToolInputs(vendor, toolNameOf);
+  const answerEnd = createAnswerEnd(vendor);
   /** Tools that the provider runs. */
   const running = new Map<string, string>();
-  let finished: JsonRecord | undefined;
-
   const other = (chunks: Chunks): Chunks => {
     texts.other();
     return chunks;
@@ -115,9 +115,9 @@ export const createPartReader = ({
         return vendorBlock('custom', plain(part));
       case 'ping':
         return works();
-      case 'finish':
-        finished = part;
-        return [];
+      case 'raw':
+        throwFaultIn(vendor, part['rawValue']);
+        return works();
       case 'error':
         // It is mapped as anything else that a provider throws.
         throw part['error'];
@@ -126,26 +126,32 @@ export const createPartReader = ({
     }
   };
 
-  const end = (): Chunks => {
-    const finish = finished === undefined ? undefined : finishOf(finished);
-    if (finish === 'failed') throw ended(vendor, 'failed: its stream ended with an error');
-    if (finish === undefined) {
-      throw ended(vendor, 'is incomplete: its stream ended without a finish reason');
-    }
-    const [missing] = finish === 'stop' ? inputs.missing() : [];
-    if (missing !== undefined) {
-      throw ended(vendor, 'is incomplete: a tool call started, and did not end');
-    }
-    const facts = finishFacts(finished);
-    return [
-      ...texts.close(),
-      ...usageChunks(finished?.['usage']),
-      ...(Object.keys(facts).length === 0 ? [] : [{ type: 'facts' as const, facts }]),
-      { type: 'finish', finish },
-    ];
+  return {
+    open: (headers) => answerEnd.open(headers),
+    read: (part) => {
+      if (!isRecord(part)) return [];
+      const chunks = read(part);
+      answerEnd.note(part, chunks);
+      return chunks;
+    },
+    end: () => {
+      const closing = answerEnd.close(inputs.missing());
+      return [...texts.close(), ...closing];
+    },
   };
-  return { read: (part) => (isRecord(part) ? read(part) : []), end };
 };
+
+/**
+ * Throws the error that an event of the vendor has, at its top or in one of its choices. Several packages read a choice without it: a
+ * gateway whose provider fails in the middle would end a half answer.
+ */
+const throwFaultIn = (vendor: string, event: unknown): void => {
+  const fault = faultOf(event) ?? listAt(event, 'choices').map(faultOfChoice).find(isRecord);
+  if (fault !== undefined) throw failure(vendor, fault);
+};
+
+const faultOfChoice = (choice: unknown): ReturnType<typeof faultOf> =>
+  faultOf({ error: at(choice, 'error') });
 
 /** Parts of providers are plain JSON but for dates and bytes. */
 const plain = ({ type: _, ...fields }: JsonRecord): JsonRecord => fields;
@@ -211,9 +217,6 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ['compatibility', 'supported in a compatible form only'],
   ['deprecated', 'deprecated'],
 ]);
-
-const ended = (vendor: string, what: string): MillraceError =>
-  new MillraceError('invalidResponse', `The answer from ${vendor} ${what}.`, { retryable: true });
 
 const askedForApproval = (vendor: string): MillraceError =>
   new MillraceError(

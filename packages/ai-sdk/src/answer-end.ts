@@ -1,0 +1,75 @@
+import { MillraceError, type ModelChunk } from 'millrace';
+import { at, type JsonRecord } from '@millrace/wire';
+import { headerIn } from './headers.js';
+import { finishFacts, finishOf, usageChunks } from './read-usage.js';
+
+type Chunks = readonly ModelChunk[];
+
+/** How one answer ends. */
+export interface AnswerEnd {
+  /** Takes the headers of the response: they explain an answer without events. */
+  readonly open: (headers: unknown) => void;
+  /** Takes each part, and what was read from it. */
+  readonly note: (part: JsonRecord, chunks: Chunks) => void;
+  /**
+   * The last chunks of the answer. Throws `invalidResponse` if it is incomplete. `missing` are the ids of tool calls that started, and
+   * did not arrive.
+   */
+  readonly close: (missing: readonly string[]) => Chunks;
+}
+
+export const isFinishPart = (part: unknown): boolean => at(part, 'type') === 'finish';
+
+/** Follows one answer to its end: only a finish part with a reason of the vendor completes it. */
+export const createAnswerEnd = (vendor: string): AnswerEnd => {
+  let finished: JsonRecord | undefined;
+  let contentType = '';
+  let hasParts = false;
+  let hasContent = false;
+  return {
+    open: (headers) => {
+      contentType = headerIn(headers, 'content-type');
+    },
+    note: (part, chunks) => {
+      if (isFinishPart(part)) finished = part;
+      else hasParts ||= part['type'] !== 'stream-start';
+      hasContent ||= chunks.some(({ type }) => contents.has(type));
+    },
+    close: (missing) => {
+      const finish = finished === undefined ? undefined : finishOf(finished);
+      if (finish === 'failed') throw ended(vendor, 'failed: its stream ended with an error');
+      if (finish === undefined) {
+        if (!hasParts && /\b(json|html)\b/i.test(contentType))
+          throw notStreamed(vendor, contentType);
+        throw ended(vendor, 'is incomplete: its stream ended without a finish reason');
+      }
+      if (finish === 'stop' && missing.length > 0) {
+        throw ended(vendor, 'is incomplete: a tool call started, and did not end');
+      }
+      if (!hasContent && at(finished, 'finishReason', 'unified') === 'tool-calls') {
+        throw ended(
+          vendor,
+          'is incomplete: it ends with tool calls, but its AI SDK package read none',
+        );
+      }
+      const facts = finishFacts(finished);
+      return [
+        ...usageChunks(finished?.['usage']),
+        ...(Object.keys(facts).length === 0 ? [] : [{ type: 'facts' as const, facts }]),
+        { type: 'finish', finish },
+      ];
+    },
+  };
+};
+
+const contents: ReadonlySet<ModelChunk['type']> = new Set(['text', 'toolCall', 'block']);
+
+const ended = (vendor: string, what: string): MillraceError =>
+  new MillraceError('invalidResponse', `The answer from ${vendor} ${what}.`, { retryable: true });
+
+const notStreamed = (vendor: string, contentType: string): MillraceError =>
+  new MillraceError(
+    'invalidResponse',
+    `The answer from ${vendor} is not a stream: its content type is '${contentType.slice(0, 60)}'. Check the base URL of the provider.`,
+    { retryable: false },
+  );
