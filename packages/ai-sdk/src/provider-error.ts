@@ -37,12 +37,14 @@ const ofApiCall = (error: JsonRecord, source: ErrorSource): MillraceError => {
   const { vendor, clean, now } = source;
   const { statusCode, responseHeaders, url } = error;
   // Without a status, there was no response: the cause says why.
-  if (typeof statusCode !== 'number') return ofNoResponse(error, source);
+  if (typeof statusCode !== 'number') return failureOf(vendor, error, { clean });
   if (statusCode >= 200 && statusCode < 300) return ofBrokenAnswer(error, source);
   const body = bodyOf(error);
   const fault = faultOf(body);
   const inner = isRecord(body) ? named.get(nameOf(body)) : undefined;
-  if (isRecord(body) && inner !== undefined) return ofNamed(body, inner, source);
+  if (isRecord(body) && inner !== undefined) {
+    return ofNamed({ ...body, message: error['message'] }, inner, source);
+  }
   return failure(vendor, {
     ...fault,
     message: clean(messageOf(error, fault) ?? ''),
@@ -67,19 +69,6 @@ const isOfStream = ({ data, responseHeaders }: JsonRecord, fault: Fault | undefi
   data === undefined &&
   fault?.type !== undefined &&
   headerIn(responseHeaders, 'content-type').startsWith('text/event-stream');
-
-const ofNoResponse = (error: JsonRecord, { vendor, clean }: ErrorSource): MillraceError => {
-  const failed = failureOf(vendor, error, { clean });
-  if (failed.code !== 'unknown' || !redirected.test(textOf(error))) return failed;
-  return new MillraceError(
-    'redirect',
-    `${vendor} redirects the request: ${shortened(clean(textOf(error)))}. Check the base URL of the provider.`,
-    { cause: error, retryable: false },
-  );
-};
-
-/** What Node's `fetch` says of a redirect that it may not follow, or of too many. */
-const redirected = /\b(unexpected redirect|redirect count exceeded)$/;
 
 /** The body that the provider parsed, or the text of the response. */
 const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {

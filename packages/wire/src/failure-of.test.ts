@@ -84,6 +84,16 @@ describe('failureOf', () => {
     );
   });
 
+  it.each(['unexpected redirect', 'redirect count exceeded'])(
+    'knows a redirect that fetch does not follow: %s',
+    (message) => {
+      expect(of(fetchFailed(new Error(message)))).toMatchObject({
+        code: 'redirect',
+        retryable: false,
+      });
+    },
+  );
+
   it('refuses a blocked port for good', () => {
     expect(of(fetchFailed(new Error('bad port')))).toMatchObject({ code: 'config' });
   });

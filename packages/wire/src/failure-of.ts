@@ -84,6 +84,12 @@ const symptoms: readonly Symptom[] = [
     did: 'cannot be reached, because fetch blocks this port',
     hint: 'Use another port for the server.',
   },
+  {
+    pattern: /^(unexpected redirect|redirect count exceeded)$/,
+    code: 'redirect',
+    did: 'redirects the request',
+    hint: 'Check the base URL.',
+  },
   { pattern: /^ERR_INVALID_URL$/, code: 'config', did: 'has no valid base URL' },
   {
     pattern: /^UND_ERR_INVALID_ARG$/,
@@ -142,4 +148,7 @@ const signsOf = (thrown: unknown): readonly string[] => {
   return [code, name, bare].filter((it) => typeof it === 'string');
 };
 
-const bareMessages: readonly string[] = ['bad port', 'fetch failed', 'terminated'];
+const bareMessages: readonly string[] = [
+  ...['bad port', 'unexpected redirect', 'redirect count exceeded'],
+  ...['fetch failed', 'terminated'],
+];
