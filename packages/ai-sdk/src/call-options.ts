@@ -1,6 +1,7 @@
 import type { ModelRequest, ToolDeclaration } from 'millrace';
 import { defined, isRecord } from 'millrace/values';
 import { type JsonRecord, toolNames, type ToolNames, toWireId } from '@millrace/wire';
+import { withContainer } from './container.js';
 import type { MediaTaker } from './media-parts.js';
 import type { AiSdkModelOptions } from './options.js';
 import { toPrompt } from './prompt.js';
@@ -42,7 +43,10 @@ export const toCallOptions = (
     ...Object.entries(builtInTools).map(toProviderTool),
   ];
   return {
-    ...defined(settings),
+    ...defined({
+      ...settings,
+      providerOptions: withContainer(model.provider, request, settings.providerOptions),
+    }),
     // Packages drop errors in places they do not know, and report no events while a model thinks.
     includeRawChunks: true,
     prompt: toPrompt(request, model, { toolName, toolId: toWireId }),

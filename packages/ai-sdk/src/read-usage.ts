@@ -1,5 +1,5 @@
 import type { Finish, ModelChunk, VendorFacts } from 'millrace';
-import { defined } from 'millrace/values';
+import { defined, isRecord } from 'millrace/values';
 import { at, countAt, textAt } from '@millrace/wire';
 
 /** The usage of a finish part. `inputTokens` of the provider interface include those of the cache. */
@@ -20,11 +20,39 @@ export const usageChunks = (usage: unknown): readonly ModelChunk[] => {
   return Object.keys(counts).length === 0 ? [] : [{ type: 'usage', usage: counts }];
 };
 
-/** The facts about the answer in a finish part. */
-export const finishFacts = (part: unknown): VendorFacts =>
-  defined({
+/** The facts about the answer in a finish part, and in the metadata that Anthropic adds to it. */
+export const finishFacts = (part: unknown): VendorFacts => {
+  const metadata = at(part, 'providerMetadata', 'anthropic');
+  const details = at(metadata, 'stopDetails');
+  return defined({
     reasoningTokens: countAt(part, 'usage', 'outputTokens', 'reasoning'),
     stopReason: textAt(part, 'finishReason', 'raw') || undefined,
+    stopSequence: textAt(metadata, 'stopSequence') || undefined,
+    container: containerIn(metadata),
+    toolUses: toolUsesIn(at(metadata, 'usage', 'server_tool_use')),
+    refusal: textAt(details, 'type') === 'refusal' ? refusalIn(details) : undefined,
+    stopDetails: isRecord(details) ? details : undefined,
+  });
+};
+
+const containerIn = (metadata: unknown): VendorFacts['container'] => {
+  const id = textAt(metadata, 'container', 'id');
+  const expiresAt = textAt(metadata, 'container', 'expiresAt') || undefined;
+  return id === '' ? undefined : { id, ...defined({ expiresAt }) };
+};
+
+const toolUsesIn = (counts: unknown): VendorFacts['toolUses'] => {
+  const uses = Object.keys(isRecord(counts) ? counts : {}).flatMap((key) => {
+    const count = countAt(counts, key) ?? 0;
+    return count > 0 ? [[key.replace(/_requests$/, ''), count] as const] : [];
+  });
+  return uses.length === 0 ? undefined : Object.fromEntries(uses);
+};
+
+const refusalIn = (details: unknown): VendorFacts['refusal'] =>
+  defined({
+    category: textAt(details, 'category') || undefined,
+    explanation: textAt(details, 'explanation') || undefined,
   });
 
 /** The facts in a `response-metadata` part. */
