@@ -150,6 +150,10 @@ describe('an error of a provider', () => {
       { code: 'config', retryable: false },
     ],
     [
+      new Error('Could not load the default credentials. Browse to https://cloud.google.com/'),
+      { code: 'config', retryable: false },
+    ],
+    [
       Object.assign(new Error('Audio.'), { name: 'AI_UnsupportedFunctionalityError' }),
       { code: 'invalidRequest' },
     ],

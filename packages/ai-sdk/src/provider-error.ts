@@ -26,7 +26,7 @@ export const toProviderError = (thrown: unknown, source: ErrorSource): MillraceE
   const known = named.get(nameOf(thrown));
   if (known !== undefined) return ofNamed(thrown, known, source);
   if (thrown instanceof Error || typeof thrown['name'] === 'string') {
-    return failureOf(vendor, thrown, { clean });
+    return ofCredentials(thrown, source) ?? failureOf(vendor, thrown, { clean });
   }
   return failure(vendor, faultOf({ error: thrown }) ?? faultOf(thrown) ?? {});
 };
@@ -132,6 +132,17 @@ const ofBrokenAnswer = (error: JsonRecord, source: ErrorSource): MillraceError =
   if (lost.code !== 'unknown') return lost;
   const cause = isRecord(error['cause']) ? error['cause'] : {};
   return ofNamed(error, named.get(nameOf(cause)) ?? unreadableAnswer, source);
+};
+
+/** Google's library for credentials, which the package of Vertex asks before each request, has no codes. */
+const ofCredentials = (error: JsonRecord, source: ErrorSource): MillraceError | undefined => {
+  const message = textOf(error);
+  if (/^Could not load the default credentials/.test(message)) {
+    return ofPackage(error, unset, source);
+  }
+  return /^Error code (invalid_|unauthorized_client|access_denied)/.test(message)
+    ? failure(source.vendor, { type: 'authentication_error', message: source.clean(message) })
+    : undefined;
 };
 
 const textOf = ({ message, name }: JsonRecord): string =>

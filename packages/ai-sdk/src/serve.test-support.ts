@@ -17,6 +17,8 @@ export interface VendorServer {
   readonly url: string;
   /** The JSON bodies of all requests, as strings. */
   readonly bodies: readonly string[];
+  /** The `authorization` headers of all requests that have one. */
+  readonly authorizations: readonly string[];
   /** The number of bytes that the socket accepted, and of connections that the client closed early. */
   readonly counts: { written: number; left: number };
   readonly close: () => Promise<void>;
@@ -25,9 +27,12 @@ export interface VendorServer {
 /** Plays responses on a free port of the loopback, one for each request; the last one repeats. */
 export const serve = async (...list: readonly Response[]): Promise<VendorServer> => {
   const bodies: string[] = [];
+  const authorizations: string[] = [];
   const counts = { written: 0, left: 0 };
   const server = createServer((request, response) => {
     let body = '';
+    const { authorization } = request.headers;
+    if (authorization !== undefined) authorizations.push(authorization);
     request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
     request.on('end', () => {
       const next = list[Math.min(bodies.push(body), list.length) - 1];
@@ -39,6 +44,7 @@ export const serve = async (...list: readonly Response[]): Promise<VendorServer>
   return {
     url: `http://127.0.0.1:${port}`,
     bodies,
+    authorizations,
     counts,
     close: () =>
       new Promise((resolve) => {

@@ -2,6 +2,7 @@ import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createCohere } from '@ai-sdk/cohere';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import { createVertex } from '@ai-sdk/google-vertex';
 import { createMistral } from '@ai-sdk/mistral';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createXai } from '@ai-sdk/xai';
@@ -43,6 +44,12 @@ export const vendors: readonly Vendor[] = [
     name: 'Google',
     wire: gemini,
     create: (baseURL) => createGoogleGenerativeAI({ apiKey: secret, baseURL })('gemini-2.5-flash'),
+  },
+  {
+    ...all,
+    name: 'Google Vertex',
+    wire: gemini,
+    create: (baseURL) => createVertex({ apiKey: secret, baseURL })('gemini-2.5-flash'),
   },
   {
     ...all,
