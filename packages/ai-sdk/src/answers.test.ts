@@ -84,7 +84,7 @@ describe('what goes back', () => {
     }
   });
 
-  it('17: at most four cache marks are sent', async () => {
+  it('17: up to four cache marks are sent', async () => {
     const server = await serving(claudeText('Yes.'));
     const marked = Array.from({ length: 6 }, (_, index) => ({
       ...{ type: 'text', text: `Part ${index}.`, cache: true },

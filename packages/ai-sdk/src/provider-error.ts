@@ -137,7 +137,7 @@ const ofBrokenAnswer = (error: JsonRecord, source: ErrorSource): MillraceError =
 /** Google's library for credentials, which the package of Vertex asks before each request, has no codes. */
 const ofCredentials = (error: JsonRecord, source: ErrorSource): MillraceError | undefined => {
   const message = textOf(error);
-  if (message.startsWith("Could not load the default credentials")) {
+  if (message.startsWith('Could not load the default credentials')) {
     return ofPackage(error, unset, source);
   }
   return /^Error code (invalid_|unauthorized_client|access_denied)/.test(message)
