@@ -7,7 +7,7 @@ import { journal } from 'millrace/journal';
 import { keepSessions } from 'millrace/sessions';
 import { finish, text, toolCall } from 'millrace/testing';
 import { openFiles } from '@millrace/store';
-import { sleepTool, wake$ } from '@millrace/time';
+import { sleepLayer, wake$ } from '@millrace/time';
 import { filter, firstValueFrom, lastValueFrom, of } from 'rxjs';
 
 const model: Model = {
@@ -21,8 +21,8 @@ const model: Model = {
 /** What each process does at its start. */
 const open = (directory: string) => {
   const store = openFiles(directory);
-  const tools = [sleepTool(store.calls, { holdMs: 0 })];
-  const agent = createAgent({ name: 'helper', model, tools });
+  const use = [sleepLayer(store.calls, { holdMs: 0 })];
+  const agent = createAgent({ name: 'helper', model, use });
   return { store, users: keepSessions(agent, store.sessions, { journal: journal(store.calls) }) };
 };
 

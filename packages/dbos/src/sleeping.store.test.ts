@@ -17,7 +17,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { schedule, sleepTool, wake$ } from '@millrace/time';
+import { schedule, sleepLayer, wake$ } from '@millrace/time';
 import { openDbos } from './index.js';
 
 jest.setTimeout(240_000);
@@ -42,7 +42,7 @@ it('S6: on Postgres, one of three machines continues a sleep, and makes each cal
     const agent = createAgent({
       name: 'helper',
       model,
-      tools: [sleepTool(store.calls, { holdMs: 0 })],
+      use: [sleepLayer(store.calls, { holdMs: 0 })],
     });
     return { store, users: keepSessions(agent, store.sessions, { journal: journal(store.calls) }) };
   });
@@ -78,7 +78,7 @@ it('S6: on Postgres, one of three machines continues a sleep, and makes each cal
 it('S6: on DBOS, a sleeping call is continued by the engine', async () => {
   const engine = openDbos(server.url);
   const { calls } = engine.store;
-  const agent = createAgent({ name: 'helper', model, tools: [sleepTool(calls, { holdMs: 0 })] });
+  const agent = createAgent({ name: 'helper', model, use: [sleepLayer(calls, { holdMs: 0 })] });
   const running = new Subscription();
   const started$ = engine.work$([agent], { pollMs: 20 });
   running.add(started$.subscribe({ error: () => undefined }));

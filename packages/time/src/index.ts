@@ -1,5 +1,5 @@
 // Time for agents: sleeps of days that survive restarts, and schedules.
-export { sleep$, type SleepEnd, sleepTool, type SleepToolOptions } from './sleep.js';
+export { sleep$, type SleepEnd, sleepLayer, type SleepLayerOptions } from './sleep.js';
 export {
   type Resume,
   type Sleep,

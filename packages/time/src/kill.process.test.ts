@@ -15,7 +15,7 @@ const script = `
   import { keepSessions } from 'millrace/sessions';
   import { finish, text, toolCall } from 'millrace/testing';
   import { openFiles } from '@millrace/store';
-  import { sleepTool, wake$ } from '@millrace/time';
+  import { sleepLayer, wake$ } from '@millrace/time';
   import { NEVER, of } from 'rxjs';
   const [directory, role] = process.argv.slice(1);
   const store = openFiles(directory, { leaseMs: 2000 });
@@ -28,7 +28,7 @@ const script = `
       return role === 'hangs' ? NEVER : of(text('I am back.'), finish());
     },
   };
-  const agent = createAgent({ name: 'helper', model, tools: [sleepTool(store.calls, { holdMs: 0 })] });
+  const agent = createAgent({ name: 'helper', model, use: [sleepLayer(store.calls, { holdMs: 0 })] });
   const users = keepSessions(agent, store.sessions, { journal: journal(store.calls) });
   if (role === 'asks') {
     const ada = await users.open('ada');

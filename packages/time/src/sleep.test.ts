@@ -3,25 +3,30 @@ import { createAgent, inProcessMemory, type Model } from 'millrace';
 import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import * as phases from 'millrace/phases';
 import { sessions } from 'millrace/sessions';
-import { scriptedModel, text, toolCall, toolContract } from 'millrace/testing';
+import { layerContract, scriptedModel, text, toolCall, toolContract } from 'millrace/testing';
 import { concatMap, map } from 'rxjs';
-import { sleep$, type SleepEnd, sleepTool } from './index.js';
+import { sleep$, type SleepEnd, sleepLayer } from './index.js';
+import { sleepTool } from './sleep.js';
 import { collect, createClock, createWorld, day } from './world.test-support.js';
 
 const store = createCallStore(inProcessCalls());
 
-for (const { name, run } of toolContract(() => sleepTool(store), {
+const sleeper = { driver: store.driver, root: 'c', cannotSuspend: () => undefined };
+
+for (const { name, run } of layerContract(() => sleepLayer(store))) it(name, run);
+
+for (const { name, run } of toolContract(() => sleepTool(sleeper, {}), {
   valid: [{ seconds: 0.001 }],
   invalid: [{ days: -1 }, { until: 5 }],
 })) {
   it(name, run);
 }
 
-describe('sleepTool', () => {
+describe('sleepLayer', () => {
   const outputOf = (input: Readonly<Record<string, unknown>>, sessionId?: string, at = 0) => {
     const { scheduler, runTo } = createClock();
     const model = scriptedModel([toolCall('sleep', input)], [text('Done.')]);
-    const agent = createAgent({ model, tools: [sleepTool(store)] });
+    const agent = createAgent({ model, use: [sleepLayer(store)] });
     const target =
       sessionId === undefined
         ? agent
@@ -54,10 +59,10 @@ describe('sleepTool', () => {
 
   it('fails a call that nothing could wake, and names the fix', async () => {
     const model = scriptedModel([toolCall('sleep', { days: 1 })]);
-    const session = sessions(createAgent({ model, tools: [sleepTool(store)] })).open('ada');
+    const session = sessions(createAgent({ model, use: [sleepLayer(store)] })).open('ada');
     await expect(session.call('Sleep.')).rejects.toMatchObject({
       code: 'config',
-      message: expect.stringContaining('is not in the store of sleepTool()'),
+      message: expect.stringContaining('is not in the store of sleepLayer()'),
     });
   });
 
@@ -75,8 +80,8 @@ describe('sleepTool', () => {
   });
 
   it('refuses a value that is not a store', () => {
-    expect(() => sleepTool({} as never)).toThrow(/sleepTool\(\) needs a store of calls/u);
-    expect(() => sleepTool(store, { holdMs: -1 })).toThrow(/holdMs/u);
+    expect(() => sleepLayer({} as never)).toThrow(/sleepLayer\(\) needs a store of calls/u);
+    expect(() => sleepLayer(store, { holdMs: -1 })).toThrow(/holdMs/u);
   });
 });
 

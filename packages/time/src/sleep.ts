@@ -1,5 +1,9 @@
 import {
+  addTools,
+  type CallInfo,
   type Context,
+  isMillraceError,
+  type Layer,
   MillraceError,
   suspend,
   tool,
@@ -8,11 +12,11 @@ import {
   type ToolOutput,
   toolOutput,
 } from 'millrace';
-import type { CallStoreDriver } from 'millrace/journal';
+import { assertSuspendsBelow, type CallStoreDriver } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
 import { checkOptions, isRecord, isText, numberFrom, type Rule } from 'millrace/values';
 import { concatMap, map, type Observable, of } from 'rxjs';
-import { driverOf } from './options.js';
+import { driverOf, type TimerStore } from './options.js';
 import { isRecorded$, set$, type Timer } from './timers.js';
 import { until$ } from './wait.js';
 
@@ -54,9 +58,9 @@ export const sleep$ = (
   );
 };
 
-/** Options of `sleepTool`. */
-export interface SleepToolOptions {
-  /** The name for the model. Default: `sleep`. */
+/** Options of `sleepLayer`. */
+export interface SleepLayerOptions {
+  /** The name of the tool for the model. Default: `sleep`. */
   readonly name?: string | undefined;
   /** Up to so many milliseconds, the tool waits itself, without suspending the call. Default: 30,000. */
   readonly holdMs?: number | undefined;
@@ -64,7 +68,7 @@ export interface SleepToolOptions {
   readonly maxMs?: number | undefined;
 }
 
-const rules: Readonly<Record<keyof SleepToolOptions, Rule>> = {
+const rules: Readonly<Record<keyof SleepLayerOptions, Rule>> = {
   name: isText,
   holdMs: [
     (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) <= 3_600_000,
@@ -84,24 +88,63 @@ interface SleepInput {
 }
 
 /**
- * Returns a tool with which a model sleeps for seconds or for months. A long sleep ends the call with reason `suspended`, so nothing runs meanwhile: the time is
- * stored in the store of the calls, and `wake$` of any process continues the session. A message to the session cancels it, as it cancels any
- * suspended tool call. Needs a session and a journal on this store; in a call without a session, and in a sub-agent, only short sleeps are possible.
+ * Gives an agent and its sub-agents a tool with which a model sleeps for seconds or for months. A long sleep ends the call with reason `suspended`, so nothing runs
+ * meanwhile: the time is stored in the store of the calls, and `wake$` of any process continues the session. A message to the session cancels it, as it cancels any
+ * suspended tool call. Needs a session and a journal on this store, and in a sub-agent also `suspendBelow`: without them, only short sleeps are possible, and a `warning` names what is missing.
  *
  * @example
  * ```ts
  * const store = openFiles('data'); // of `@millrace/store`
- * const agent = createAgent({ model, tools: [sleepTool(store.calls)] });
+ * const agent = createAgent({ model, use: [sleepLayer(store.calls), suspendBelow] });
  * const users = keepSessions(agent, store.sessions, { journal: journal(store.calls) });
  * wake$(store.calls, users).subscribe(console.log);
  * ```
  */
-export const sleepTool = (
-  store: { readonly driver: CallStoreDriver },
-  options: SleepToolOptions = {},
-): Tool => {
-  checkOptions('sleepTool()', options, rules);
-  const driver = driverOf('sleepTool()', store);
+export const sleepLayer = (store: TimerStore, options: SleepLayerOptions = {}): Layer => {
+  checkOptions('sleepLayer()', options, rules);
+  const driver = driverOf('sleepLayer()', store);
+  return {
+    name: 'sleep',
+    single: true,
+    inherit: true,
+    call: (context) => (next) => (call) => {
+      // A tool knows its own call only.
+      const cannotSuspend = (): string | undefined => {
+        const { info, layers, local } = context;
+        const why = whyNotBelow({ info, layers, local, values: call.values });
+        if (why !== undefined)
+          context.hooks.report(context.hooks.iteration(), { type: 'warning', message: why });
+        return why;
+      };
+      const sleep = sleepTool({ driver, root: context.info.rootId, cannotSuspend }, options);
+      return (addTools(sleep).call?.(context)(next) ?? next)(call);
+    },
+  };
+};
+
+/** Why a sub-agent cannot suspend its root call; `undefined` if it can, or if it is no sub-agent. */
+const whyNotBelow = (call: Parameters<typeof assertSuspendsBelow>[0]): string | undefined => {
+  if (call.info.parentId === undefined) return undefined;
+  try {
+    assertSuspendsBelow(call, 'A long sleep in a sub-agent');
+    return undefined;
+  } catch (error) {
+    if (isMillraceError(error)) return error.message;
+    throw error;
+  }
+};
+
+/** Where a tool call sleeps. */
+interface Sleeper {
+  readonly driver: CallStoreDriver;
+  /** The id of the root call, which is suspended. */
+  readonly root: CallInfo['rootId'];
+  /** Why the root call cannot be suspended, if so, which it also reports. */
+  readonly cannotSuspend: () => string | undefined;
+}
+
+/** Creates the tool of a call. */
+export const sleepTool = (sleeper: Sleeper, options: SleepLayerOptions): Tool => {
   const { name = 'sleep', holdMs = 30_000, maxMs = 366 * day } = options;
   const amount = { type: 'number', minimum: 0 } as const;
   return tool({
@@ -133,7 +176,7 @@ export const sleepTool = (
         return of(refusal(`The longest sleep is ${maxMs / 1_000} seconds.`, scheduler.now()));
       }
       if (ms <= holdMs) return until$(at, scheduler).pipe(map(() => slept(at, scheduler.now())));
-      return suspended$(driver, at, context, holdMs);
+      return suspended$(sleeper, at, context, holdMs);
     },
   });
 };
@@ -164,14 +207,13 @@ export const sleepPrefix = 'sleep:';
 
 /** Stores the time before it suspends the call: if the process ends in between, the tool runs again, and keeps that time. */
 const suspended$ = (
-  driver: CallStoreDriver,
+  { driver, root: callId, cannotSuspend }: Sleeper,
   wanted: number,
-  { agent, callId, idempotencyKey, scheduler, sessionId, toolCallId }: ToolContext,
+  { agent, idempotencyKey, scheduler, sessionId, toolCallId }: ToolContext,
   holdMs: number,
 ): Observable<ToolOutput | string> => {
-  const where =
-    sessionId === undefined ? 'without a session' : agent.length > 1 ? 'in a sub-agent' : undefined;
-  if (sessionId === undefined || where !== undefined) {
+  if (sessionId === undefined || cannotSuspend() !== undefined) {
+    const where = sessionId === undefined ? 'without a session' : 'in this sub-agent';
     const why = `A sleep ${where} can take up to ${holdMs / 1_000} seconds.`;
     return of(refusal(why, scheduler.now()));
   }
@@ -197,7 +239,7 @@ const suspended$ = (
 const notRecorded = (callId: string): MillraceError =>
   new MillraceError(
     'config',
-    `The call '${callId}' is not in the store of sleepTool(), so nothing could wake it. Record it there: keepSessions(agent, store.sessions, { journal: journal(store.calls) }).`,
+    `The call '${callId}' is not in the store of sleepLayer(), so nothing could wake it. Record it there: keepSessions(agent, store.sessions, { journal: journal(store.calls) }).`,
   );
 
 /** The timer of a suspended tool call, if it is a sleep. */

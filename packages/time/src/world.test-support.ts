@@ -1,4 +1,11 @@
-import { createAgent, MillraceError, type InputMessage, type Model, type Tool } from 'millrace';
+import {
+  createAgent,
+  type InputMessage,
+  type Layer,
+  MillraceError,
+  type Model,
+  type Tool,
+} from 'millrace';
 import {
   type CallStore,
   type CallStoreDriver,
@@ -24,7 +31,7 @@ import {
   Subscription,
   VirtualTimeScheduler,
 } from 'rxjs';
-import { sleepTool } from './sleep.js';
+import { sleepLayer } from './sleep.js';
 import { wake$, type WakeOptions } from './wake.js';
 
 export const day = 86_400_000;
@@ -70,10 +77,12 @@ export const createWorld = () => {
     answers: readonly ScriptedAnswer[] | Model,
     {
       tools = [],
+      use = [],
       stores,
       ...options
     }: WakeOptions & {
       readonly tools?: readonly Tool[];
+      readonly use?: readonly Layer[];
       readonly stores?: Partial<Stores>;
     } = {},
   ) => {
@@ -82,7 +91,8 @@ export const createWorld = () => {
     const agent = createAgent({
       name: 'helper',
       model: 'stream$' in answers ? answers : model,
-      tools: [sleepTool(calls), ...tools],
+      tools,
+      use: [sleepLayer(calls), ...use],
     });
     const users = keepSessions(agent, kept, { journal: journal(calls), scheduler });
     const running = new Subscription();
