@@ -7,10 +7,11 @@ import { connect, createServer as createTcpServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type AgentEvent, isEvent } from 'millrace';
+import { type AgentEvent, isEvent, toolResults } from 'millrace';
 import { attach$ } from 'millrace/journal';
 import { isRecord } from 'millrace/values';
 import { openFiles } from '@millrace/store';
+import { type Waking, wake$ } from '@millrace/time';
 import { filter, firstValueFrom, lastValueFrom, Subject, toArray } from 'rxjs';
 import { type RestateServer, startRestate } from './restate-server.test-support.js';
 
@@ -24,6 +25,7 @@ import { createAgent, requireApproval, textOf, tool } from 'millrace';
 import { finish, text, toolCall } from 'millrace/testing';
 import { restateAgents, awaitDecision } from '@millrace/restate';
 import { openFiles } from '@millrace/store';
+import { sleepLayer } from '@millrace/time';
 import { createEndpointHandler } from '@restatedev/restate-sdk';
 import { concatMap, from } from 'rxjs';
 
@@ -54,7 +56,7 @@ const model = {
     const line = texts[0].split('\\n')[turn];
     const answer = line === undefined
       ? [text(texts.slice(1).concat('Done.').join(' '))]
-      : line.split(' ').map((name) => toolCall(name, {}));
+      : line.split(' ').map((name) => toolCall(name, name === 'sleep' ? { seconds: 1 } : {}));
     return from(visit(callId, 'turn ' + (turn + 1))).pipe(concatMap(() => [...answer, finish()]));
   },
 };
@@ -63,9 +65,11 @@ const tools = [
   acts('mail'),
   requireApproval(acts('refund'), awaitDecision),
 ];
-const agent = createAgent({ name: 'worker', model, tools });
+const store = openFiles(directory);
+const use = [sleepLayer(store.calls, { holdMs: 0 })];
+const agent = createAgent({ name: 'worker', model, tools, use });
 const { services, drain } = restateAgents([agent], {
-  store: openFiles(directory),
+  store,
   onUncertain: 'report',
   objectOptions: { retryPolicy: { initialInterval: 20, maxInterval: 20 } },
 });
@@ -221,6 +225,39 @@ it.each([
     expect(mails === 1 || (mails === 0 && reported.length === 1)).toBe(true);
     if (point.startsWith('turn')) expect(reported).toEqual([]);
     if (point.startsWith('mail')) expect(reported).toEqual(['mail']);
+  },
+);
+
+it.each(['turn 2', 'charge starts', 'charge', 'charge ends'])(
+  'S6: a sleep is continued once, if no node runs when it ends, and the next one and the process that woke it end at %j',
+  async (point) => {
+    const callId = `sleeps until ${point}`;
+    const call = await begin(callId, 'sleep\ncharge');
+    expect(await restate.attach(call)).toMatchObject({ body: { reason: 'suspended' } });
+    await killNode();
+    const { calls } = openFiles(join(directory, 'store'));
+    const bring = ({ sessionId, nextId, results }: Waking) =>
+      restate.call(`/worker/${encodeURIComponent(sessionId)}/call`, {
+        input: toolResults(results),
+        callId: nextId,
+      });
+    const woken$ = wake$(calls, bring, { pollMs: 100 }).pipe(
+      filter((notice) => notice.type === 'woken'),
+    );
+    const held = heldAt(`${callId}~woken1`, point);
+    const first = woken$.subscribe();
+    await startNode();
+    await held;
+    first.unsubscribe();
+    await killNode();
+    const woken = firstValueFrom(woken$);
+    await startNode();
+    expect(await woken).toMatchObject({
+      sleep: { callId, agent: 'worker' },
+      value: { status: 200, body: { callId: `${callId}~woken1`, reply: { text: 'Done.' } } },
+    });
+    expect(new Set(keysOf(`${callId}~woken1`, 'charge')).size).toBe(1);
+    expect(keysOf(callId, 'charge')).toEqual([]);
   },
 );
 
