@@ -111,6 +111,49 @@ describe('schedule', () => {
     expect(fired).toEqual(at(2, 17));
   });
 
+  it('still makes the call of a time that was missed, if the expression is a new one', () => {
+    const { runTo, fired, start, store } = createWorld();
+    start({}, undefined, '0 1 * * *').stop();
+    start({ name: 'other' }, undefined, '0 2 * * *').stop();
+    runTo(1.5 * hour);
+    start({}, undefined, '0 3 * * *');
+    runTo(10 * hour);
+    expect(fired).toEqual(at(1, 3));
+    // The times of another schedule are its own.
+    const { seen } = collect(store.driver.list$({ isUnfinished: true }));
+    expect(seen.flat().map(({ callId }) => callId)).toContain(
+      'schedule:other:1970-01-01T02:00:00.000Z',
+    );
+  });
+
+  it('leaves no time of an expression that was replaced, and has it again if that comes back', () => {
+    const { runTo, fired, start, store } = createWorld();
+    const ids = () => {
+      const { seen } = collect(store.driver.list$());
+      return seen.flat().map(({ callId }) => callId.slice('schedule:'.length));
+    };
+    start({}, undefined, '0 9 * * *').stop();
+    start({}, undefined, '0 2 * * *').stop();
+    expect(ids()).toEqual(at(2));
+    const { seen } = start({}, undefined, '0 9 * * *');
+    expect(ids()).toEqual(at(9));
+    runTo(30 * hour);
+    expect(fired).toEqual(at(9));
+    expect(seen.map(({ type }) => type)).toEqual(['ended']);
+  });
+
+  it('leaves the times of a process with another expression, which was started later', () => {
+    const { runTo, fired, start } = createWorld();
+    const { seen } = start({ pollMs: 60_000 }, undefined, '0 9 * * *');
+    runTo(hour);
+    const { stop } = start({ pollMs: 60_000 }, undefined, '0 2 * * *');
+    runTo(1.5 * hour);
+    stop();
+    runTo(10 * hour);
+    expect(fired).toEqual(at(2, 9));
+    expect(seen.map(({ type }) => type)).toEqual(['ended', 'ended']);
+  });
+
   it('waits for a call that takes longer, and counts what it missed meanwhile as one', () => {
     const { runTo, fired, scheduler, start } = createWorld();
     start({}, () => of('made').pipe(delay(2.5 * hour, scheduler)));

@@ -15,6 +15,7 @@ import {
   defer,
   EMPTY,
   from,
+  ignoreElements,
   last,
   map,
   mergeMap,
@@ -27,7 +28,7 @@ import {
 import { type CronTimes, readCron } from './cron.js';
 import { due$, type Outcome, type StoreNotice } from './due.js';
 import { isTimerStore, loopRules, type TimerStore } from './options.js';
-import { claimed$, except, isConflict, isRecorded$, isTaken, set$, type Timer } from './timers.js';
+import { except, isConflict, isRecorded$, isTaken, set$, type Timer } from './timers.js';
 
 /** A time of a schedule. */
 export interface Firing {
@@ -196,7 +197,7 @@ const setAfter$ = (
   );
 };
 
-/** Stores the next time if none is pending. At the start, times of another expression that are to come are ended. */
+/** Stores the next time if none is pending. At the start, times of another expression that are to come are removed: a later expression may have them again. */
 const planned$ = (
   plan: Plan,
   pending: readonly Timer[],
@@ -209,13 +210,13 @@ const planned$ = (
     timer.at > now &&
     (timer.data['cron'] !== data.cron || timer.data['timeZone'] !== data.timeZone);
   const replaced = pending.filter(isOther);
-  const ended$ = from(replaced).pipe(
-    mergeMap(({ id }) => claimed$(driver, id, ({ end$ }) => end$('replaced'))),
-    except(isConflict, () => EMPTY),
+  const removed$ = from(replaced).pipe(
+    mergeMap(({ id }) => driver.remove$(id).pipe(except(isConflict, () => EMPTY))),
+    ignoreElements(),
   );
-  if (replaced.length < pending.length) return concat(ended$, of([])).pipe(last());
+  if (replaced.length < pending.length) return concat(removed$, of([]));
   return concat(
-    ended$.pipe(concatMap(() => EMPTY)),
+    removed$,
     setAfter$(plan, now).pipe(map((timer) => (timer === undefined ? undefined : [timer]))),
   );
 };

@@ -124,9 +124,14 @@ export const claimed$ = <T>(
   id: string,
   work$: (claimed: ClaimedTimer) => Observable<T>,
 ): Observable<T | undefined> =>
-  defer(() => driver.claim$(id)).pipe(
-    mergeMap((claim) =>
-      written$(driver, id).pipe(
+  written$(driver, id).pipe(
+    // A claim of one that was removed would be a call without records.
+    concatMap(({ timer, isOver }) =>
+      timer === undefined || isOver ? of(undefined) : driver.claim$(id),
+    ),
+    mergeMap((claim) => {
+      if (claim === undefined) return of(undefined, ended);
+      return written$(driver, id).pipe(
         concatMap(({ timer, isOver }): Observable<T | undefined> => {
           if (timer === undefined || isOver) return of(undefined);
           const end$ = (reason: string): Observable<never> =>
@@ -136,8 +141,8 @@ export const claimed$ = <T>(
           return work$({ timer, end$ });
         }),
         endWith(ended),
-      ),
-    ),
+      );
+    }),
     takeWhile((value): value is T | undefined => value !== ended),
   );
 
