@@ -15,7 +15,7 @@ export const goal =
 const notPortable = [
   /^@millrace\/(cli|dbos|devtools|mcp|restate|store|tools-extra)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
-  /^@millrace\/tools(\/(?!patterns$)|$)/,
+  /^@millrace\/tools(\/(?!(patterns|edits)$)|$)/,
   /^@millrace\/evals\/(file|matchers)$/,
   /^@millrace\/skills\/folder$/,
   /^@millrace\/deep-agent\/.+$/,

@@ -382,8 +382,8 @@ describe('the tools', () => {
     const model = scriptedModel(...edits.map((it) => [toolCall('edit_file', it)]), [text('.')]);
     await createAgent({ model, use: [fileSystem(files)] }).call('x');
     expect(resultsOf(model.requests[4])).toEqual([
-      expect.stringContaining("There is no file 'none'. Use write_file."),
-      expect.stringContaining('does not have the old text'),
+      expect.stringContaining('There is no such file. Create it with write_file.'),
+      expect.stringContaining('does not contain the old text'),
       expect.stringContaining('2 times'),
       'Changed: a',
     ]);

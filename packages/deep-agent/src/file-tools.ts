@@ -2,17 +2,10 @@ import { tool, type Tool, toolOutput } from 'millrace';
 import { jsonSchema } from 'millrace/schema';
 import { nearMatches } from 'millrace/values';
 import { pageOf } from '@millrace/skills';
+import { editedText, editFileInput, filePath, writeFileInput } from '@millrace/tools/edits';
 import { catchError, concatMap, from, last, map, type Observable, of, take, toArray } from 'rxjs';
 import { type FileSystem, isSandbox, toPath } from './file-system.js';
 import { runCode } from './run-code.js';
-
-const path = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 1_024,
-  description: 'The path of the file, relative to the root directory.',
-  examples: ['notes.md', 'reports/summary.md'],
-} as const;
 
 /** Creates the tools for a file system, and `run_code` if it is a sandbox. */
 export const toolsFor = (files: FileSystem, maxLength: number): readonly Tool[] => [
@@ -63,7 +56,7 @@ const readFile = (files: FileSystem, maxLength: number): Tool =>
     input: jsonSchema({
       type: 'object',
       properties: {
-        path,
+        path: filePath,
         fromLine: {
           type: 'integer',
           minimum: 1,
@@ -119,15 +112,7 @@ const writeFile = (files: FileSystem): Tool =>
     idempotent: true,
     description:
       'Writes a file: creates it, or replaces its whole content. To change a part, use edit_file.',
-    input: jsonSchema({
-      type: 'object',
-      properties: {
-        path,
-        content: { type: 'string', description: 'The whole new content of the file.' },
-      },
-      required: ['path', 'content'],
-      additionalProperties: false,
-    }),
+    input: writeFileInput,
     run: ({ path: given, content }, { idempotencyKey }) =>
       files.write$(given, content, idempotencyKey).pipe(
         last(null, undefined),
@@ -140,46 +125,15 @@ const editFile = (files: FileSystem): Tool =>
     name: 'edit_file',
     idempotent: files.isIdempotent === true,
     description: 'Replaces a part of a file. The old text must occur exactly once in the file.',
-    input: jsonSchema({
-      type: 'object',
-      properties: {
-        path,
-        oldText: { type: 'string', minLength: 1, description: 'The text to replace.' },
-        newText: { type: 'string', description: 'The text to put in its place.' },
-        all: { type: 'boolean', description: 'Whether to replace every occurrence. Default: no.' },
-      },
-      required: ['path', 'oldText', 'newText'],
-      additionalProperties: false,
-    }),
+    input: editFileInput,
     run: ({ path: given, ...edit }, { idempotencyKey }) =>
       files
-        .write$(given, (before) => edited(given, before, edit), idempotencyKey)
+        .write$(given, (before) => editedText(before, edit), idempotencyKey)
         .pipe(
           last(null, undefined),
           map(() => toolOutput({ content: `Changed: ${toPath(given)}` })),
         ),
   });
-
-interface Edit {
-  readonly oldText: string;
-  readonly newText: string;
-  readonly all?: boolean;
-}
-
-const edited = (
-  given: string,
-  before: string | undefined,
-  { oldText, newText, all: isForAll = false }: Edit,
-): string => {
-  if (before === undefined) throw new Error(`There is no file '${given}'. Use write_file.`);
-  const parts = before.split(oldText);
-  if (parts.length === 1) throw new Error('The file does not have the old text. Read it again.');
-  if (parts.length > 2 && !isForAll) {
-    const count = parts.length - 1;
-    throw new Error(`The file has the old text ${count} times. Give more of it, or set all.`);
-  }
-  return parts.join(newText);
-};
 
 const maxMatches = 100;
 const maxLine = 200;

@@ -12,9 +12,9 @@ import {
   type ToolOutput,
   type Verdict,
 } from 'millrace';
-import { jsonSchema } from 'millrace/schema';
 import { defined, messageOf } from 'millrace/values';
 import { defer, from, mergeMap, type Observable, type ObservableInput, of } from 'rxjs';
+import { editedText, editFileInput, type TextEdit, writeFileInput } from '../edits/index.js';
 import { anchored } from './anchored.js';
 import {
   type ConfinedPath,
@@ -51,14 +51,6 @@ export interface ChangeRules {
   readonly approve: boolean | FileApprover;
 }
 
-const path = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 1_024,
-  description: 'The path of the file, relative to the root directory.',
-  examples: ['README.md', 'src/index.ts'],
-} as const;
-
 /** Creates the tool `write_file`. */
 export const writeFile = (rules: ChangeRules): Tool => {
   const { run, approved } = changesBy(rules, ({ content }: WriteInput) => content);
@@ -69,15 +61,7 @@ export const writeFile = (rules: ChangeRules): Tool => {
       description:
         'Writes a text file: creates it, with its directories, or replaces its whole content. To change parts of a ' +
         'file, use edit_file.',
-      input: jsonSchema({
-        type: 'object',
-        properties: {
-          path,
-          content: { type: 'string', description: 'The whole new content of the file.' },
-        },
-        required: ['path', 'content'],
-        additionalProperties: false,
-      }),
+      input: writeFileInput,
       run,
     }),
   );
@@ -85,27 +69,16 @@ export const writeFile = (rules: ChangeRules): Tool => {
 
 /** Creates the tool `edit_file`. */
 export const editFile = (rules: ChangeRules): Tool => {
-  const { run, approved } = changesBy(rules, replaced);
+  const { run, approved } = changesBy(rules, (edit: TextEdit & { readonly path: string }, before) =>
+    editedText(before, edit),
+  );
   return approved(
     tool({
       name: 'edit_file',
       description:
         'Replaces a part of a text file. The old text must occur in the file exactly once, including spaces and line ' +
         'breaks. Read the file first.',
-      input: jsonSchema({
-        type: 'object',
-        properties: {
-          path,
-          oldText: { type: 'string', minLength: 1, description: 'The text to replace.' },
-          newText: { type: 'string', description: 'The text to put in its place.' },
-          all: {
-            type: 'boolean',
-            description: 'Whether to replace every occurrence. Default: false.',
-          },
-        },
-        required: ['path', 'oldText', 'newText'],
-        additionalProperties: false,
-      }),
+      input: editFileInput,
       run,
     }),
   );
@@ -115,32 +88,6 @@ interface WriteInput {
   readonly path: string;
   readonly content: string;
 }
-
-interface EditInput {
-  readonly path: string;
-  readonly oldText: string;
-  readonly newText: string;
-  readonly all?: boolean;
-}
-
-const replaced = (
-  { oldText, newText, all: isForAll = false }: EditInput,
-  before: string | undefined,
-): string => {
-  if (before === undefined) throw new Error('There is no such file. Create it with write_file.');
-  const parts = before.split(oldText);
-  if (parts.length === 1) {
-    throw new Error(
-      'The file does not contain the old text. Read the file, and copy the text exactly, with spaces and line breaks.',
-    );
-  }
-  if (parts.length > 2 && !isForAll) {
-    throw new Error(
-      `The file contains the old text ${parts.length - 1} times. Include the lines around it, or set all to true.`,
-    );
-  }
-  return parts.join(newText);
-};
 
 // ---------------------------------------------------------------- changes
 

@@ -83,7 +83,7 @@ export const realDirectory = (root: string, owner: string): string => {
   }
   throw new MillraceError(
     'config',
-    `${owner}: there is no directory '${root}'. Set 'root' to an existing directory.`,
+    `${owner}: there is no directory '${root}'. Create it first, or set another one.`,
   );
 };
 
