@@ -43,6 +43,19 @@ describe('X20: a sandbox of QuickJS', () => {
     ]);
   });
 
+  it('has nothing of the machine, and no way to its global object', async () => {
+    const names = ['process', 'require', 'fetch', 'XMLHttpRequest', 'WebSocket', 'Worker', 'Deno'];
+    const { text } = await ran(
+      javaScript(filesInMemory(), { timeoutMs: 60_000 }),
+      `const names = ${JSON.stringify(names)};
+      const globals = [globalThis, tools.read_file.constructor('return globalThis')(), (0, eval)('this')];
+      const found = globals.flatMap((it) => names.filter((name) => it[name] !== undefined));
+      const loaded = await import('node:fs').then(() => 'loaded', () => 'refused');
+      return JSON.stringify([found, loaded]);`,
+    );
+    expect(JSON.parse(text)).toEqual([[], 'refused']);
+  });
+
   it('leaves its work on files when it is left, and when the time is over', async () => {
     const never$ = new Subject<never>();
     const begun$ = new Subject<void>();
