@@ -11,9 +11,10 @@ import { checkedFiles, type FileSystem } from '../file-system.js';
 export type FilesOnDiskOptions = ConfinedFilesOptions;
 
 /**
- * Creates a file system in a directory, with the guards of `fileTools`: nothing leaves it by `..` or a symbolic link,
+ * Creates a file system in an existing directory, with the guards of `fileTools`: nothing leaves it by `..` or a symbolic link,
  * names that look like secrets are refused, and files are replaced in one step. Writes wait for each other; those of other
- * processes, or of another file system in the same directory, may be lost in between. Node only.
+ * processes, or of another file system in the same directory, may be lost in between.
+ * Other programs may run what agents write, such as the tasks of an editor: give them a directory of their own. Node only.
  */
 export const filesOnDisk = (directory: string, options: FilesOnDiskOptions = {}): FileSystem =>
   filesIn(confinedFiles(directory, options), options.maxBytes);
