@@ -110,7 +110,7 @@ describe('T25: a hostile model of a deep agent', () => {
     expect(resultsIn(models['sub']?.requests[1]?.messages)[0]?.isError).toBe(true);
   });
 
-  it('goes on after a result that is too large for any file, with its beginning and the reason', async () => {
+  it('continues after a result that is too large for any file, with its beginning and the reason', async () => {
     const huge = tool({ name: 'huge', description: 'Huge.', run: () => 'x\n'.repeat(10_000_000) });
     const files = filesInMemory();
     const model = scriptedModel([toolCall('huge')], [text('Done.')]);

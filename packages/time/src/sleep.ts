@@ -134,7 +134,7 @@ const whyNotBelow = (call: Parameters<typeof assertSuspendsBelow>[0]): string | 
   }
 };
 
-/** Where a tool call sleeps. */
+/** The call of a sleep tool. */
 interface Sleeper {
   readonly driver: CallStoreDriver;
   /** The id of the root call, which is suspended. */

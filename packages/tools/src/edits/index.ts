@@ -1,4 +1,4 @@
-// What tools that change files share, for file systems of your own. Portable.
+// Inputs and edits of tools that change files, for file systems of your own. Portable.
 export {
   editedText,
   editFileInput,

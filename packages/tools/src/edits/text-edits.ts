@@ -33,7 +33,7 @@ export const editFileInput = jsonSchema({
   additionalProperties: false,
 });
 
-/** A part of a text, and what replaces it. */
+/** A part of a string, and its replacement. */
 export interface TextEdit {
   readonly oldText: string;
   readonly newText: string;
