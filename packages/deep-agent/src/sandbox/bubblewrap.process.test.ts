@@ -79,25 +79,14 @@ print("done")`;
     ]);
   });
 
-  it('sees no process of the machine, and none of their environments', async () => {
-    process.env['DEEP_SECRET'] = 'hunter2';
+  it('sees no process of the machine, and reaches none', async () => {
     const code = `
 import os
-own = [int(it) for it in os.listdir("/proc") if it.isdigit()]
-texts = [open(f"/proc/{it}/environ", "rb").read() for it in own if os.access(f"/proc/{it}/environ", os.R_OK)]
-print(len(own) < 10, any(b"hunter2" in it for it in texts))
-for sent in (${process.pid}, -1):
-    try:
-        os.kill(sent, 0); print("reached", sent)
-    except OSError: pass
-print("done")`;
-    const { text } = await ran(create(), code);
-    expect(
-      text
-        .split('\n')
-        .filter((it) => it !== 'reached -1')
-        .slice(0, 2),
-    ).toEqual([...['True False', 'done']]);
+print(os.path.exists("/proc"))
+try:
+    os.kill(${process.pid}, 0); print("reached")
+except OSError: print("refused")`;
+    expect((await ran(create(), code)).text).toMatch(/^False\nrefused\n/u);
   });
 
   it('runs nothing as root, and lets code change what the tools wrote', async () => {
