@@ -49,7 +49,7 @@ export interface StoredCall {
 export interface CallQuery {
   /** Only calls for which `sessionIn` returned it, the last begun first. */
   readonly sessionId?: string;
-  /** Only calls whose last record does not end them. May contain others: earlier releases did not record that. */
+  /** Only calls whose last record does not end them. May contain others, such as those with a reply and no last event. */
   readonly isUnfinished?: true;
   /** Only calls that were last written at this time or before, in milliseconds since the epoch. */
   readonly writtenUntil?: number;

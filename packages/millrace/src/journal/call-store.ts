@@ -197,7 +197,6 @@ const journalOf = (
   };
   const writeStep = (name: string, value: unknown, text: string, shared = value): void => {
     const events = held ?? [];
-    const ends = name === `${callId}/reply`;
     const seq = held === undefined ? lastSeq : from;
     held = undefined;
     push((position) => {
@@ -205,7 +204,8 @@ const journalOf = (
       // References within the call come first.
       const compact = own === value ? shared : own;
       const written = compact === value ? text : stepText(name, compact);
-      return { kind: 'step', name, seq, text: written, ends };
+      // Not the end, even of a reply: its last event follows, and a store writes each end in its indexes.
+      return { kind: 'step', name, seq, text: written };
     });
     events.forEach(writeEvent);
   };

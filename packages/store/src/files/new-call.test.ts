@@ -3,6 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallStoreDriver, Claim, NewRecord } from 'millrace/journal';
+import { createAgent, inProcessMemory } from 'millrace';
+import { createCallStore, journal } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
+import { scriptedModel, text } from 'millrace/testing';
 import { asyncScheduler, firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
 import type * as writers from './append-records.js';
 import { loadPlayed, type PlayedProcess, playProcess } from './file-operations.test-support.js';
@@ -99,5 +103,27 @@ describe('a new call, in files', () => {
     expect(await read(other, 'd')).toEqual(['step']);
     writer.close();
     empty.leave();
+  });
+
+  it('S6: ends in its index once, after its last event, and waits for the disk once for that', async () => {
+    const driver = fileCalls(join(root, 'end'));
+    const agent = createAgent({
+      model: scriptedModel([text('One.')], [text('Two.')]),
+      use: [journal(createCallStore(driver))],
+    });
+    const session = sessions(agent, { memory: inProcessMemory() }).open('s');
+    await session.call('First?', { callId: 'first' });
+    const played: PlayedProcess = { operations: [] };
+    await playProcess(played, () => session.call('Second?', { callId: 'second' }));
+    const inIndex = (name: string): readonly string[] =>
+      played.operations.filter((it) => it.includes(`/${name}/`)).map((it) => it.replace(/ .*/, ''));
+    expect({ unfinished: inIndex('.unfinished'), ended: inIndex('.ended') }).toEqual({
+      unfinished: ['writeFile', 'existsSync', 'unlink'],
+      ended: ['statSync', 'readdir', 'writeFile', 'sync'],
+    });
+    const own = threadsIn(played.operations).filter((it) => /^(?:append|datasync)$/.test(it));
+    // The head, four steps and four times events, and the last of these with the index.
+    expect(own.filter((it) => it === 'append')).toHaveLength(9);
+    expect(own.filter((it) => it === 'datasync')).toHaveLength(5);
   });
 });
