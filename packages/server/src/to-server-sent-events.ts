@@ -1,4 +1,4 @@
-import { checkOptions, isFunction, type Rule } from 'millrace/values';
+import { checkOptions, isFunction, type Rule, type StreamEnd } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
 import {
   concat,
@@ -48,13 +48,19 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   idOf: isFunction,
 };
 
+interface BodyOptions {
+  readonly heartbeatMs?: number;
+  /** Called once, at its end, even if it is cancelled before it is read. */
+  readonly onEnd?: (how: StreamEnd) => void;
+}
+
 /**
  * Encodes strings as the body of a response. Strings that are emitted together become one chunk. With `heartbeatMs`, it sends a comment
  * at these intervals while it is read, so proxies do not close a silent stream.
  */
 export const toBody = (
   text$: (demand: Demand) => Observable<string>,
-  heartbeatMs?: number,
+  { heartbeatMs, onEnd }: BodyOptions = {},
 ): ReadableStream<Uint8Array<ArrayBuffer>> =>
   toReadableStream(
     (demand) => {
@@ -67,7 +73,7 @@ export const toBody = (
         map((text) => encoder.encode(text)),
       );
     },
-    { highWaterMark: 4 },
+    { highWaterMark: 4, onEnd },
   );
 
 const encoder = new TextEncoder();

@@ -4,7 +4,8 @@ import { fromPull } from '../flow/from-pull.js';
 import { pullFrom } from '../flow/pull-from.js';
 import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import { checkOptions, numberFrom } from '../values/options.js';
+import { checkOptions, isFunction, numberFrom, type Rule } from '../values/options.js';
+import { onceOver, type StreamEnd } from '../values/watch-stream.js';
 
 /**
  * Turns a WHATWG ReadableStream into an Observable that reads only while demand is open (default: always). Cold; unsubscribing cancels the stream. A stream can be read once: pass a function that opens one to subscribe more than once. A locked or used stream is a `config` error.
@@ -73,6 +74,8 @@ const refuseNoStream = (stream: unknown): void => {
 export interface ReadableStreamOptions {
   /** Number of waiting values at which the source is paused, until half of them are read. Default: 64. */
   readonly highWaterMark?: number | undefined;
+  /** Called once, at the end of the stream, even if it is cancelled before the first read. Default: none. */
+  readonly onEnd?: ((how: StreamEnd) => void) | undefined;
 }
 
 /**
@@ -82,18 +85,37 @@ export const toReadableStream = <T>(
   open: (demand: Demand) => Observable<T>,
   options: ReadableStreamOptions = {},
 ): ReadableStream<T> => {
-  checkOptions('toReadableStream()', options, { highWaterMark: numberFrom(1) });
+  checkOptions('toReadableStream()', options, rules);
   const puller = pullFrom(open, options.highWaterMark);
+  const end = onceOver(options.onEnd);
   return new ReadableStream<T>(
     {
       pull: (controller) =>
-        puller.next().then((result) => {
-          if (result.done === true) controller.close();
-          else controller.enqueue(result.value);
-        }),
-      cancel: () => puller.return().then(() => undefined),
+        puller.next().then(
+          (result) => {
+            if (result.done !== true) {
+              controller.enqueue(result.value);
+              return;
+            }
+            end('ended');
+            controller.close();
+          },
+          (error: unknown) => {
+            controller.error(error);
+            end('failed');
+          },
+        ),
+      cancel: () => {
+        end('cancelled');
+        return puller.return().then(() => undefined);
+      },
     },
     // No internal queue: the demand would not see its values.
     { highWaterMark: 0 },
   );
+};
+
+const rules: Readonly<Record<keyof ReadableStreamOptions, Rule>> = {
+  highWaterMark: numberFrom(1),
+  onEnd: isFunction,
 };

@@ -1,6 +1,15 @@
 /** The end of a stream: it ended, it failed, or its reader cancelled it. */
 export type StreamEnd = 'ended' | 'failed' | 'cancelled';
 
+/** Calls `over` for the first end only: a stream that is cancelled during a read also ends that read. */
+export const onceOver = (over?: (how: StreamEnd) => void): ((how: StreamEnd) => void) => {
+  let isOver = false;
+  return (how) => {
+    if (!isOver) over?.(how);
+    isOver = true;
+  };
+};
+
 /**
  * Returns a stream with the chunks of another one, and calls `over` once, at its end, even if it is cancelled before the first
  * read. Reads a chunk only when its own reader asks for one.
@@ -10,11 +19,7 @@ export const watchStream = <T>(
   over: (how: StreamEnd) => void,
 ): ReadableStream<T> => {
   const reader = stream.getReader();
-  let isOver = false;
-  const end = (how: StreamEnd): void => {
-    if (!isOver) over(how);
-    isOver = true;
-  };
+  const end = onceOver(over);
   return new ReadableStream<T>(
     {
       pull: (controller) =>
@@ -24,9 +29,8 @@ export const watchStream = <T>(
               controller.enqueue(value);
               return;
             }
-            // A cancelled stream is closed already.
-            if (!isOver) controller.close();
             end('ended');
+            controller.close();
           },
           (error: unknown) => {
             controller.error(error);

@@ -155,15 +155,23 @@ const watched = (
     ended(status);
     return new Response(null, { status, headers });
   }
-  if (body === null || (answering.streams === undefined && !isEventStream(headers))) {
+  const end = (): void => {
     ended(status);
-    return addCrossOrigin === undefined ? given : new Response(body, { status, headers });
+  };
+  const { streams } = answering;
+  if (body !== null && streams?.body === body) {
+    streams.ended = end;
+  } else if (body !== null && (streams !== undefined || isEventStream(headers))) {
+    // A stream of another kind, or a refusal after the call was joined.
+    const stream = watchStream(body, (how) => {
+      streams?.leave(how === 'cancelled' ? how : 'ended');
+      end();
+    });
+    return new Response(stream, { status, headers });
+  } else {
+    end();
   }
-  const stream = watchStream(body, (how) => {
-    answering.streams?.leave(how === 'cancelled' ? how : 'ended');
-    ended(status);
-  });
-  return new Response(stream, { status, headers });
+  return addCrossOrigin === undefined ? given : new Response(body, { status, headers });
 };
 
 const isEventStream = (headers: Headers): boolean =>

@@ -1,5 +1,5 @@
 import { type AgentEvent, type Demand, isMillraceError } from 'millrace';
-import { parsedJson } from 'millrace/values';
+import { parsedJson, type StreamEnd } from 'millrace/values';
 import {
   catchError,
   concatMap,
@@ -9,6 +9,7 @@ import {
   from,
   fromEvent,
   map,
+  noop,
   type Observable,
   of,
   take,
@@ -38,8 +39,18 @@ export interface Answering {
   body: unknown;
   user: string | undefined;
   route: Route | undefined;
-  /** The call that the response streams, and what is called when its reader has left or has read to the end. */
-  streams: { readonly callId?: string; readonly leave: Leave } | undefined;
+  streams: Streams | undefined;
+}
+
+/** What a response streams. */
+interface Streams {
+  readonly callId?: string;
+  /** Called when its reader has left or has read to the end. */
+  readonly leave: Leave;
+  /** It reports its end itself: a stream around it would be one more for each reader. */
+  readonly body: ReadableStream;
+  /** Called once it has ended. */
+  ended: (() => void) | undefined;
 }
 
 /** The server that answers it. */
@@ -204,15 +215,22 @@ const aloneOf = (
   };
 };
 
+type StreamOfCall = Pick<Streams, 'callId' | 'leave'>;
+
 const streamed = (
   { heartbeatMs }: VisitedServer,
   answering: Answering,
   headers: StreamFormat['headers'],
   text$: (demand: Demand) => Observable<string>,
-  streams?: Answering['streams'],
+  { callId, leave }: StreamOfCall = { leave: noop },
 ): Response => {
-  answering.streams = streams;
-  return new Response(toBody(text$, heartbeatMs), { headers });
+  const onEnd = (how: StreamEnd): void => {
+    leave(how === 'cancelled' ? how : 'ended');
+    answering.streams?.ended?.();
+  };
+  const body = toBody(text$, { heartbeatMs, onEnd });
+  answering.streams = { leave, body, ended: undefined, ...(callId !== undefined && { callId }) };
+  return new Response(body, { headers });
 };
 
 const metadataOf$ = (
