@@ -1,15 +1,6 @@
 import { checkOptions, isFunction, type Rule, type StreamEnd } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
-import {
-  concat,
-  EMPTY,
-  filter,
-  interval,
-  map,
-  type Observable,
-  of,
-  type OperatorFunction,
-} from 'rxjs';
+import { endWith, filter, interval, map, type Observable, type OperatorFunction } from 'rxjs';
 import { joinTexts } from './join-texts.js';
 
 /** Options of `toServerSentEvents`. */
@@ -30,12 +21,13 @@ export const toServerSentEvents = (
     const id = idOf?.(index);
     return id === undefined ? '' : `id: ${id}\n`;
   };
-  return (value$) =>
-    concat(
-      value$.pipe(map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`)),
-      // Without an id: if the call is resumed, other events may get its index.
-      last === undefined ? EMPTY : of(`data: ${last}\n\n`),
+  return (value$) => {
+    const text$ = value$.pipe(
+      map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`),
     );
+    // Without an id: if the call is resumed, other events may get its index.
+    return last === undefined ? text$ : text$.pipe(endWith(`data: ${last}\n\n`));
+  };
 };
 
 const isLine: Rule = [

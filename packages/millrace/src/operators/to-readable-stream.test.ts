@@ -181,6 +181,23 @@ describe('toReadableStream', () => {
     );
   });
 
+  it('reports its end once: after the last value, after an error, and if it is cancelled, also before or during a read', async () => {
+    const ends: string[] = [];
+    const stream = (source$: Observable<number>) =>
+      toReadableStream(() => source$, { onEnd: (how) => ends.push(how) });
+    await readAll(stream(of(1, 2)));
+    await expect(readAll(stream(throwError(() => new Error('broken'))))).rejects.toThrow('broken');
+    await stream(of(1)).cancel();
+    const reader = stream(NEVER).getReader();
+    const waiting = reader.read();
+    await settle();
+    expect(ends).toEqual(['ended', 'failed', 'cancelled']);
+    await reader.cancel();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    await settle();
+    expect(ends).toEqual(['ended', 'failed', 'cancelled', 'cancelled']);
+  });
+
   it('refuses an invalid mark', () => {
     expect(() => toReadableStream(() => of(1), { highWaterMark: 0 })).toThrow(
       "toReadableStream(): 'highWaterMark' must be a number of at least 1, not 0.",
