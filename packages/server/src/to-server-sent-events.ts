@@ -1,4 +1,4 @@
-import { checkOptions, isFunction, type Rule, type StreamEnd } from 'millrace/values';
+import { checkOptions, isFunction, type Rule } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
 import { endWith, filter, interval, map, type Observable, type OperatorFunction } from 'rxjs';
 import { joinTexts } from './join-texts.js';
@@ -40,10 +40,10 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   idOf: isFunction,
 };
 
-interface BodyOptions {
+export interface BodyOptions {
   readonly heartbeatMs?: number;
   /** Called once, at its end, even if it is cancelled before it is read. */
-  readonly onEnd?: (how: StreamEnd) => void;
+  readonly onEnd?: (how: 'ended' | 'failed' | 'cancelled') => void;
 }
 
 /**

@@ -54,4 +54,4 @@ export {
 export { type JsonReading, readJson, type Repair } from './read-json.js';
 export { untrustedText } from './untrusted-text.js';
 export { endsOf, lookUpForm, nearMatches, termsIn, termsOfRequest, wordsIn } from './words.js';
-export { type StreamEnd, watchStream } from './watch-stream.js';
+export { watchStream } from './watch-stream.js';

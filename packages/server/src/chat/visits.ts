@@ -1,5 +1,5 @@
 import { type AgentEvent, type Demand, isMillraceError } from 'millrace';
-import { parsedJson, type StreamEnd } from 'millrace/values';
+import { parsedJson } from 'millrace/values';
 import {
   catchError,
   concatMap,
@@ -21,7 +21,7 @@ import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { badRequest, isJson, readBody } from '../inbound.js';
 import { mountOf } from '../mount.js';
 import { eventStreamHeaders } from '../openai/settings.js';
-import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
+import { type BodyOptions, toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import type { AskedAlone } from './alone.js';
 import type { Conversations } from './conversations.js';
 import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
@@ -42,7 +42,7 @@ export interface Answering {
   streams: Streams | undefined;
 }
 
-/** What a response streams. */
+/** The stream of a response. */
 interface Streams {
   readonly callId?: string;
   /** Called when its reader has left or has read to the end. */
@@ -224,7 +224,7 @@ const streamed = (
   text$: (demand: Demand) => Observable<string>,
   { callId, leave }: StreamOfCall = { leave: noop },
 ): Response => {
-  const onEnd = (how: StreamEnd): void => {
+  const onEnd: BodyOptions['onEnd'] = (how) => {
     leave(how === 'cancelled' ? how : 'ended');
     answering.streams?.ended?.();
   };
