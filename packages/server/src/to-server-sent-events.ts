@@ -41,9 +41,9 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
 };
 
 export interface BodyOptions {
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** Called once, at its end, even if it is cancelled before it is read. */
-  readonly onEnd?: (how: 'ended' | 'failed' | 'cancelled') => void;
+  readonly onEnd?: ((how: 'ended' | 'failed' | 'cancelled') => void) | undefined;
 }
 
 /**
