@@ -52,23 +52,30 @@ export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperat
 export const contained =
   <T>(): MonoTypeOperatorFunction<T> =>
   (source) =>
-    new Observable((subscriber) => {
-      const inner = hearing<T>(
-        inAsyncContext({
-          next: (value) => subscriber.next(value),
-          error: (cause: unknown) => leave(() => subscriber.error(cause)),
-          complete: () => leave(() => subscriber.complete()),
-        }),
-      );
-      const leave = (notify?: () => void): void => {
-        try {
-          inner.unsubscribe();
-        } catch {
-          // No one waits for a source after unsubscribing.
-        }
-        notify?.();
-      };
-      subscriber.add(leave);
-      // Nothing runs for a subscriber that has gone.
-      if (!subscriber.closed) source.subscribe(inner);
-    });
+    new Observable((to) => hearContained(source, to, to));
+
+/** Subscribes an observer to a foreign source, until its owner unsubscribes. */
+export const hearContained = <T>(
+  source$: Observable<T>,
+  to: Observer<T>,
+  owner: Subscription,
+): void => {
+  const inner = hearing<T>(
+    inAsyncContext({
+      next: (value) => to.next(value),
+      error: (cause: unknown) => leave(() => to.error(cause)),
+      complete: () => leave(() => to.complete()),
+    }),
+  );
+  const leave = (notify?: () => void): void => {
+    try {
+      inner.unsubscribe();
+    } catch {
+      // No one waits for a source after unsubscribing.
+    }
+    notify?.();
+  };
+  owner.add(leave);
+  // Nothing runs for a subscriber that has gone.
+  if (!owner.closed) source$.subscribe(inner);
+};

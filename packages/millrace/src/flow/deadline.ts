@@ -1,5 +1,6 @@
-import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
-import { EMPTY, identity, Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import { EMPTY, identity } from 'rxjs';
+import { supervised, type TimeLimit } from './lazy-abort.js';
 import { MillraceError } from '../values/errors.js';
 import { defined } from '../values/json.js';
 import type { Complete } from '../values/options.js';
@@ -33,38 +34,32 @@ export interface OffTime {
 }
 
 /** Errors with `timeout` if the source does not complete within `ms`; never if undefined. The message names `option`. */
-export const deadline = <T>(
-  ms: number | undefined,
-  scheduler: SchedulerLike,
-  what: string,
-  option?: string,
-  off?: OffTime,
-): MonoTypeOperatorFunction<T> =>
-  ms === undefined
-    ? identity
-    : (source) =>
-        new Observable((subscriber) => {
-          source.subscribe(subscriber);
-          // Synchronous sources need no timer.
-          if (subscriber.closed) return;
-          const offMs = (): number => off?.ms(scheduler.now()) ?? 0;
-          const end = scheduler.now() + ms - offMs();
-          const check = (): void => {
-            const left = end + offMs() - scheduler.now();
-            if (left <= 0) subscriber.error(late(ms, what, option));
-            else
-              subscriber.add(
-                (off?.end$ ?? EMPTY).subscribe({
-                  error: (error: unknown) => subscriber.error(error),
-                  complete: () => wait(left),
-                }),
-              );
-          };
-          const wait = (left: number): void => {
-            subscriber.add(scheduler.schedule(check, left));
-          };
-          wait(ms);
-        });
+export const deadline = <T>(...limit: Parameters<typeof timeLimit>): MonoTypeOperatorFunction<T> =>
+  limit[0] === undefined ? identity : supervised(undefined, undefined, timeLimit(...limit));
+
+export const timeLimit =
+  (
+    ms: number | undefined,
+    scheduler: SchedulerLike,
+    what: string,
+    option?: string,
+    off?: OffTime,
+  ): TimeLimit =>
+  (owner, fail) => {
+    // Synchronous work needs no timer.
+    if (ms === undefined || owner.closed) return;
+    const offMs = (): number => off?.ms(scheduler.now()) ?? 0;
+    const end = scheduler.now() + ms - offMs();
+    const check = (): void => {
+      const left = end + offMs() - scheduler.now();
+      if (left <= 0) fail(late(ms, what, option));
+      else owner.add((off?.end$ ?? EMPTY).subscribe({ error: fail, complete: () => wait(left) }));
+    };
+    const wait = (left: number): void => {
+      owner.add(scheduler.schedule(check, left));
+    };
+    wait(ms);
+  };
 
 const late = (ms: number, what: string, option: string | undefined): MillraceError =>
   new MillraceError(

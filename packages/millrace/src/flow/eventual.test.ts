@@ -1,7 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { Observable, of, type OperatorFunction, Subject, take, tap, throwError } from 'rxjs';
+import fc from 'fast-check';
+import {
+  catchError,
+  defer,
+  mergeMap,
+  NEVER,
+  Observable,
+  of,
+  type OperatorFunction,
+  Subject,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
 import { failing } from './contained.js';
-import { andThen, type Eventual, deferWork, recover, toObservable } from './eventual.js';
+import { andThen, type Eventual, deferWork, toObservable } from './eventual.js';
+import { recover } from './lazy-abort.js';
 import { ending } from '../journal/draining.js';
 import { marbles } from '../testing/index.js';
 
@@ -240,5 +254,103 @@ describe('values that are there immediately', () => {
       ).subscribe((it) => seen.push(it));
       expect(seen).toEqual([2]);
     }
+  });
+});
+
+describe('work that continues other work', () => {
+  const observe = <T>(value: Eventual<T>): unknown[] => {
+    const seen: unknown[] = [];
+    toObservable(value).subscribe({
+      next: (it) => seen.push(it),
+      error: (error: unknown) => seen.push({ error }),
+      complete: () => seen.push('complete'),
+    });
+    return seen;
+  };
+
+  it('costs one subscription, and one of its source, however long it is', () => {
+    const counted: unknown[] = [];
+    const { subscribe } = Observable.prototype;
+    const source$ = new Subject<number>();
+    const steps = Array.from({ length: 9 }, () => (it: number) => it + 1);
+    const all = steps.reduce<Eventual<number>>(andThen, source$);
+    Observable.prototype.subscribe = new Proxy(subscribe, {
+      apply: (target, observable, observer): unknown => {
+        counted.push(observable);
+        return Reflect.apply(target, observable, observer);
+      },
+    });
+    try {
+      const seen = observe(all);
+      source$.next(1);
+      source$.complete();
+      expect(seen).toEqual([10, 'complete']);
+    } finally {
+      Observable.prototype.subscribe = subscribe;
+    }
+    expect(counted).toEqual([all, source$]);
+  });
+
+  it('loses no value that comes while another is worked on', () => {
+    const source$ = new Subject<number>();
+    const seen: unknown[] = [];
+    const work = (it: number): number => {
+      if (it < 3) source$.next(it + 1);
+      else source$.complete();
+      return it;
+    };
+    deferWork(() =>
+      andThen(
+        andThen(source$, (it) => it),
+        work,
+      ),
+    ).subscribe({
+      next: (it) => seen.push(it),
+      complete: () => seen.push('complete'),
+    });
+    source$.next(1);
+    expect(seen).toEqual([3, 2, 1, 'complete']);
+  });
+
+  it('does not run for a subscriber that left during the work before', () => {
+    const made: unknown[] = [];
+    const left = new Subject<string>();
+    const all$ = toObservable(
+      andThen(
+        andThen(left, (it) => {
+          running.unsubscribe();
+          return it;
+        }),
+        (it) => made.push(it),
+      ),
+    );
+    const running = all$.subscribe();
+    left.next('a');
+    expect(made).toEqual([]);
+  });
+
+  const step = fc.constantFrom('value', 'Observable', 'work', 'none', 'throw', 'fail', 'recover');
+  it('is as with operators, for any steps', () => {
+    const made = (kind: string, it: string): Eventual<string> => {
+      if (kind === 'throw') throw new Error(it);
+      if (kind === 'Observable') return of(`${it}1`, `${it}2`);
+      if (kind === 'work') return deferWork(() => `${it}3`);
+      if (kind === 'none') return NEVER.pipe(take(0));
+      return kind === 'fail' ? throwError(() => new Error(it)) : `${it}0`;
+    };
+    const not = (cause: unknown): string => `not ${String(cause)}`;
+    const own = (before: Eventual<string>, kind: string): Eventual<string> =>
+      kind === 'recover' ? recover(() => before, not) : andThen(before, (it) => made(kind, it));
+    const operator = (before$: Observable<string>, kind: string): Observable<string> =>
+      kind === 'recover'
+        ? before$.pipe(catchError((cause) => of(not(cause))))
+        : before$.pipe(mergeMap((it) => defer(() => toObservable(made(kind, it)))));
+    fc.assert(
+      fc.property(fc.boolean(), fc.array(step, { maxLength: 6 }), (fails, steps) => {
+        const source$ = fails ? throwError(() => new Error('x')) : of('x', 'y');
+        const given = steps.reduce<Eventual<string>>(own, source$);
+        expect(observe(given)).toEqual(observe(steps.reduce(operator, source$)));
+      }),
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { catchError, EMPTY, isObservable, Observable, of, type Subscription } from 'rxjs';
+import { EMPTY, isObservable, Observable, of, type Subscription } from 'rxjs';
 import { hear } from './contained.js';
 
 // The kernel composes functions. A value that is there needs no Observable, and its work continues in the same stack frame. An Observable is
@@ -41,16 +41,17 @@ export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => {
-  if (isObservable(value)) return continued$(value, work);
-  return hasLeft() ? EMPTY : work(value);
+  if (!isObservable(value)) return hasLeft() ? EMPTY : work(value);
+  const source$: Made<In> = value;
+  return source$[ofNext]?.(work) ?? continued$(value, work);
 };
 
-/** As `mergeMap`. A value that is there needs no subscription. */
+/** As `mergeMap`. A value that is there needs no subscription, and neither does work that continues this. */
 const continued$ = <In, Out>(
   source$: Observable<In>,
   work: (value: In) => Eventual<Out>,
-): Observable<Out> =>
-  new Observable((to) => {
+): Observable<Out> => {
+  const made$ = new Observable<Out>((to) => {
     let running = 1;
     const error = (cause: unknown): void => to.error(cause);
     const complete = (): void => {
@@ -61,7 +62,7 @@ const continued$ = <In, Out>(
       // Before the work, in which the source may complete.
       running += 1;
       try {
-        const made = doFor(to, () => work(value));
+        const made = doFor(to, () => atOnce(work(value)));
         if (isObservable(made)) hear(made, { next: (it) => to.next(it), error, complete }, to);
         else {
           to.next(made);
@@ -73,21 +74,20 @@ const continued$ = <In, Out>(
     };
     hear(source$, { next, error, complete }, to);
   });
-
-/** As `catchError`, for work that may need no Observable. */
-export const recover = <T>(
-  work: () => Eventual<T>,
-  handle: (cause: unknown) => Eventual<T>,
-): Eventual<T> => {
-  try {
-    const value = work();
-    return isObservable(value)
-      ? value.pipe(catchError((cause: unknown) => deferWork(() => handle(cause))))
-      : value;
-  } catch (cause) {
-    return handle(cause);
-  }
+  return Object.assign(made$, {
+    [ofNext]: <Next>(next: (value: Out) => Eventual<Next>) =>
+      continued$(source$, (value) => andThen(work(value), next)),
+  });
 };
+
+/** It says what work emits its value, and how other work continues it. */
+interface Made<T> extends Observable<T> {
+  readonly [ofWork]?: () => Eventual<T>;
+  readonly [ofNext]?: <Next>(next: (value: T) => Eventual<Next>) => Observable<Next>;
+}
+
+const ofWork = Symbol('work');
+const ofNext = Symbol('next');
 
 /** Makes work an Observable, which does it for each subscriber. */
 export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
@@ -104,18 +104,13 @@ export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
     { [ofWork]: work },
   );
 
-const ofWork = Symbol('work');
-
-interface Observed<T> extends Observable<T> {
-  readonly [ofWork]: () => Eventual<T>;
-}
-
-const isObserved = <T>(value: Eventual<T>): value is Observed<T> =>
-  isObservable(value) && ofWork in value;
-
 /** Does the work of an Observable that `deferWork` made, like a function call: its value may be there. Any other Observable stays one. */
 export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {
   let value = given;
-  while (isObserved(value)) value = hasLeft() ? EMPTY : value[ofWork]();
+  while (isObservable(value)) {
+    const { [ofWork]: work }: Made<T> = value;
+    if (work === undefined) return value;
+    value = hasLeft() ? EMPTY : work();
+  }
   return value;
 };

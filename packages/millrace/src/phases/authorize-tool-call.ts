@@ -1,6 +1,6 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
-import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { andThen, type Eventual, deferWork, recover } from '../flow/eventual.js';
+import { LazyAbort, recover, supervised } from '../flow/lazy-abort.js';
+import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
 import type { LoopCall } from '../seams/call.js';
@@ -357,7 +357,7 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
   });
   const ended$ = (walk$: Observable<Ended>): Observable<ToolDecision> =>
     walk$.pipe(
-      abortsUnlessComplete(abort),
+      supervised(abort),
       map((it) => {
         outputBelow(lent);
         return toAuthorization(it, spentBelow(lent));

@@ -10,12 +10,11 @@ import {
   retry,
   timer,
 } from 'rxjs';
-import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { contained } from '../flow/contained.js';
-import { andThen, type Eventual, deferWork, recover, unlessLeft } from '../flow/eventual.js';
+import { LazyAbort, recover } from '../flow/lazy-abort.js';
+import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import { deadline } from '../flow/deadline.js';
+import { timeLimit } from '../flow/deadline.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
@@ -113,11 +112,7 @@ export const createToolRun = (
             ? failedOutput(checked.why)
             : outputOf(context, call, run, tool, checked, lent, failedInterceptor),
         );
-  const inTime = (given: Eventual<ToolOutput>): Eventual<ToolOutput> => {
-    if (!isObservable(given)) return given;
-    const ms = timeoutOf(tool, limits.timeouts);
-    return given.pipe(deadline(ms, scheduler, `The tool '${name}'`), abortsUnlessComplete(abort));
-  };
+  const limit = timeLimit(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`);
   const reported = (error: unknown): ToolOutput => {
     abort.abort();
     // Fatal errors: the result of a tool that stopped with its call must not be recorded.
@@ -126,9 +121,8 @@ export const createToolRun = (
   };
   return {
     work: () =>
-      andThen(
-        recover(() => inTime(unlessLeft(output, () => abort.abort())), reported),
-        (given) => ranTo(outputBelow(lent) ?? given),
+      andThen(recover(output, reported, abort, limit), (given) =>
+        ranTo(outputBelow(lent) ?? given),
       ),
     cutAs: (why) => ranTo(failedOutput(why)),
   };
@@ -169,7 +163,6 @@ const outputOf = (
   const emitted = policy === undefined ? runOnce() : deferWork(runOnce);
   if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
   return emitted.pipe(
-    contained(),
     policy === undefined
       ? identity
       : retryTransient(policy, scheduler, (error, attempt, attempts, ms) => {

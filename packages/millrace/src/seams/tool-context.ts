@@ -1,5 +1,5 @@
 import { isObservable, Observable } from 'rxjs';
-import { hear } from '../flow/contained.js';
+import { hearContained } from '../flow/contained.js';
 import { atOnce, type Eventual } from '../flow/eventual.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
@@ -35,7 +35,7 @@ const during = <T>(call: typeof starting, work: () => T): T => {
   }
 };
 
-/** Starts a tool. What it emits is outside of it. */
+/** Starts a tool, and takes in what it emits, which is outside of it. */
 export const startTool = <T>(context: ToolContext, make: () => Observable<T>): Eventual<T> => {
   const { scope } = toolScopeOf(context);
   const started = during(scope, () => atOnce(make()));
@@ -43,7 +43,7 @@ export const startTool = <T>(context: ToolContext, make: () => Observable<T>): E
   return new Observable((to) => {
     const outer = starting;
     during(scope, () => {
-      hear(
+      hearContained(
         started,
         {
           next: (value) => during(outer, () => to.next(value)),

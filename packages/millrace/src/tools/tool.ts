@@ -1,6 +1,6 @@
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import type { Observable, ObservableInput } from 'rxjs';
-import { concat, EMPTY, from, isObservable, map, mergeMap, noop, of, concatMap, defer } from 'rxjs';
+import { concat, EMPTY, from, isObservable, map, mergeMap, noop, of, defer } from 'rxjs';
 import {
   checkOptions,
   isDelay,
@@ -187,9 +187,7 @@ export const emissions = (
   if (isPromiseLike(returned)) {
     // Its call may have been left while it ran: then no one waits for it.
     if (returned instanceof Promise) returned.catch(noop);
-    return from(returned).pipe(
-      concatMap((settled) => deferWork(() => emissions(settled, demand, toOutput$))),
-    );
+    return andThen(from(returned), (settled) => emissions(settled, demand, toOutput$));
   }
   return emitted(toOutput$(returned));
 };

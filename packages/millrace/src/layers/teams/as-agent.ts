@@ -13,7 +13,7 @@ import { textFound, contextMessages, notesMessage } from '../../models/prompt.js
 import { type OutputOf, runOf, type StepRun } from '../../call/callable.js';
 import type { Composable, OutOf } from '../../operators/compose.js';
 import { composed, isStep, runnerOf } from '../../operators/compose.js';
-import { abortsUnlessComplete, LazyAbort } from '../../flow/lazy-abort.js';
+import { LazyAbort, supervised } from '../../flow/lazy-abort.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { endInterrupted, assistantMessage } from '../../phases/limit.js';
 import { MillraceError, misuse } from '../../values/errors.js';
@@ -147,7 +147,7 @@ const answer$ = (
       takeLast(1),
       map((value) => toAnswer(value, info)),
       defaultIfEmpty(undefined),
-      abortsUnlessComplete(abort),
+      supervised(abort),
     );
     return waited$(context, stepsId, last$).pipe(
       // A step that fails because its calls were interrupted or suspended has not failed.
