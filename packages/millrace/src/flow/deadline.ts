@@ -1,6 +1,8 @@
-import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { EMPTY, identity } from 'rxjs';
-import { supervised, type TimeLimit } from './lazy-abort.js';
+import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
+import { EMPTY, identity, isObservable, Observable, Subscription } from 'rxjs';
+import { hear } from './contained.js';
+import { deferWork, type Eventual, unlessLeft } from './eventual.js';
+import type { LazyAbort } from './lazy-abort.js';
 import { MillraceError } from '../values/errors.js';
 import { defined } from '../values/json.js';
 import type { Complete } from '../values/options.js';
@@ -36,6 +38,55 @@ export interface OffTime {
 /** Errors with `timeout` if the source does not complete within `ms`; never if undefined. The message names `option`. */
 export const deadline = <T>(...limit: Parameters<typeof timeLimit>): MonoTypeOperatorFunction<T> =>
   limit[0] === undefined ? identity : supervised(undefined, undefined, timeLimit(...limit));
+
+/** Calls `fail` when the time is up, unless its owner has unsubscribed. */
+export type TimeLimit = (owner: Subscription, fail: (error: unknown) => void) => void;
+
+/** As `catchError`, for work that may need no Observable. It aborts unless it completes, up to a time limit. */
+export const recover = <T>(
+  work: () => Eventual<T>,
+  handle: (cause: unknown) => Eventual<T>,
+  abort?: LazyAbort,
+  limit?: TimeLimit,
+): Eventual<T> => {
+  try {
+    const value = abort === undefined ? work() : unlessLeft(work, () => abort.abort());
+    return isObservable(value) ? value.pipe(supervised(abort, handle, limit)) : value;
+  } catch (cause) {
+    return handle(cause);
+  }
+};
+
+/**
+ * Aborts unless the source completes, also if its observer had left before it subscribed, as one does whose tool ends the call. Handles
+ * an error, or that the time is up, when the source has stopped. All of this is one subscription.
+ */
+export const supervised =
+  <T>(
+    abort?: LazyAbort,
+    handle?: (cause: unknown) => Eventual<T>,
+    limit?: TimeLimit,
+  ): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable((to) => {
+      let isComplete = false;
+      const running = new Subscription();
+      to.add(running);
+      to.add(() => {
+        if (!isComplete) abort?.abort();
+      });
+      const complete = (): void => {
+        isComplete = true;
+        to.complete();
+      };
+      const error = (cause: unknown): void => {
+        running.unsubscribe();
+        if (handle === undefined) to.error(cause);
+        else deferWork(() => handle(cause)).subscribe(to);
+      };
+      hear(source, { next: (value) => to.next(value), error, complete }, running);
+      limit?.(running, error);
+    });
 
 export const timeLimit =
   (

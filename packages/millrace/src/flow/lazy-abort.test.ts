@@ -1,8 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { finalize, NEVER, of, range, take, tap, throwError } from 'rxjs';
 import { marbles } from '../testing/index.js';
-import { timeLimit } from './deadline.js';
-import { LazyAbort, supervised } from './lazy-abort.js';
+import { supervised, timeLimit } from './deadline.js';
+import { LazyAbort } from './lazy-abort.js';
 
 describe('LazyAbort', () => {
   it('gives one signal, which aborts immediately', () => {

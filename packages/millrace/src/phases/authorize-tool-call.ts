@@ -1,5 +1,6 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
-import { LazyAbort, recover, supervised } from '../flow/lazy-abort.js';
+import { recover, supervised } from '../flow/deadline.js';
+import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';

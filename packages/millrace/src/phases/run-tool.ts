@@ -10,11 +10,11 @@ import {
   retry,
   timer,
 } from 'rxjs';
-import { LazyAbort, recover } from '../flow/lazy-abort.js';
+import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import { timeLimit } from '../flow/deadline.js';
+import { recover, timeLimit } from '../flow/deadline.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';

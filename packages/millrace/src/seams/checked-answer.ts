@@ -1,6 +1,6 @@
 import type { Context, Answer, Layer } from './layer.js';
 import { deferWork, type Eventual, atOnce, andThen } from '../flow/eventual.js';
-import { recover } from '../flow/lazy-abort.js';
+import { recover } from '../flow/deadline.js';
 import { type Reply, withOwnText, type CallInfo } from '../values/reply.js';
 import type { Call } from './call.js';
 import { oneValue } from '../flow/one-value.js';
