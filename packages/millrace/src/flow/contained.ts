@@ -54,6 +54,15 @@ export const contained =
   (source) =>
     new Observable((to) => hearContained(source, to, to));
 
+/** Unsubscribes from a source whose teardown may throw: no one waits for it any more. */
+export const leaveQuietly = (running: Subscription): void => {
+  try {
+    running.unsubscribe();
+  } catch {
+    // RxJS throws what teardowns throw.
+  }
+};
+
 /** Subscribes an observer to a foreign source, until its owner unsubscribes. */
 export const hearContained = <T>(
   source$: Observable<T>,
@@ -68,11 +77,7 @@ export const hearContained = <T>(
     }),
   );
   const leave = (notify?: () => void): void => {
-    try {
-      inner.unsubscribe();
-    } catch {
-      // No one waits for a source after unsubscribing.
-    }
+    leaveQuietly(inner);
     notify?.();
   };
   owner.add(leave);

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { asyncScheduler, NEVER, of } from 'rxjs';
+import { asyncScheduler, finalize, NEVER, of } from 'rxjs';
 import { deadline } from './deadline.js';
 import { MillraceError } from '../values/errors.js';
 import { marbles } from '../testing/index.js';
@@ -24,6 +24,18 @@ describe('deadline', () => {
       expectObservable(source$.pipe(deadline(5, scheduler, 'It'))).toBe('a-b|');
       expectObservable(source$.pipe(deadline(5, scheduler, 'It')), '^-!').toBe('a');
       expectSubscriptions(source$.subscriptions).toBe(['^--!', '^-!']);
+    });
+  });
+
+  it('errors even if the teardown of the source throws', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const broken$ = cold('a-b-----c|').pipe(
+        finalize(() => {
+          throw new Error('The teardown is broken.');
+        }),
+      );
+      const late = new MillraceError('timeout', 'It did not finish within 5 ms.');
+      expectObservable(broken$.pipe(deadline(5, scheduler, 'It'))).toBe('a-b--#', undefined, late);
     });
   });
 

@@ -1,6 +1,6 @@
 import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import { EMPTY, identity, isObservable, Observable, Subscription } from 'rxjs';
-import { hear } from './contained.js';
+import { hear, leaveQuietly } from './contained.js';
 import { deferWork, type Eventual, unlessLeft } from './eventual.js';
 import type { LazyAbort } from './lazy-abort.js';
 import { MillraceError } from '../values/errors.js';
@@ -80,7 +80,7 @@ export const supervised =
         to.complete();
       };
       const error = (cause: unknown): void => {
-        running.unsubscribe();
+        leaveQuietly(running);
         if (handle === undefined) to.error(cause);
         else deferWork(() => handle(cause)).subscribe(to);
       };

@@ -106,8 +106,10 @@ export const toReadableStream = <T>(
           },
         ),
       cancel: () => {
+        // Whatever the callback does, the source is left.
+        const left = puller.return().then(() => undefined);
         end('cancelled');
-        return puller.return().then(() => undefined);
+        return left;
       },
     },
     // No internal queue: the demand would not see its values.

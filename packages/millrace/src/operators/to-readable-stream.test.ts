@@ -198,6 +198,23 @@ describe('toReadableStream', () => {
     expect(ends).toEqual(['ended', 'failed', 'cancelled', 'cancelled']);
   });
 
+  it('leaves the source even if the program fails at the end, which it hears of once', async () => {
+    const source$ = new Subject<number>();
+    let ends = 0;
+    const fail = (): never => {
+      ends += 1;
+      throw new Error('broken');
+    };
+    const reader = toReadableStream(() => source$, { onEnd: fail }).getReader();
+    reader.read().catch(() => undefined);
+    await settle();
+    expect(source$.observed).toBe(true);
+    await expect(reader.cancel()).rejects.toThrow('broken');
+    expect(source$.observed).toBe(false);
+    await settle();
+    expect(ends).toBe(1);
+  });
+
   it('refuses an invalid mark', () => {
     expect(() => toReadableStream(() => of(1), { highWaterMark: 0 })).toThrow(
       "toReadableStream(): 'highWaterMark' must be a number of at least 1, not 0.",

@@ -5,8 +5,9 @@ export type StreamEnd = 'ended' | 'failed' | 'cancelled';
 export const onceOver = (over?: (how: StreamEnd) => void): ((how: StreamEnd) => void) => {
   let isOver = false;
   return (how) => {
-    if (!isOver) over?.(how);
+    if (isOver) return;
     isOver = true;
+    over?.(how);
   };
 };
 
@@ -38,8 +39,10 @@ export const watchStream = <T>(
           },
         ),
       cancel: (reason) => {
+        // Whatever the callback does, the stream below is left.
+        const left = reader.cancel(reason);
         end('cancelled');
-        return reader.cancel(reason);
+        return left;
       },
     },
     { highWaterMark: 0 },
