@@ -106,7 +106,7 @@ export const toReadableStream = <T>(
           },
         ),
       cancel: () => {
-        // Whatever the callback does, the source is left.
+        // First: the callback may throw.
         const left = puller.return().then(() => undefined);
         end('cancelled');
         return left;

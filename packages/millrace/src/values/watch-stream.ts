@@ -39,7 +39,7 @@ export const watchStream = <T>(
           },
         ),
       cancel: (reason) => {
-        // Whatever the callback does, the stream below is left.
+        // First: the callback may throw.
         const left = reader.cancel(reason);
         end('cancelled');
         return left;
