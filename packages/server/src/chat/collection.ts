@@ -161,15 +161,18 @@ export const createCollection = (
   };
 };
 
+/** Gives a conversation that nobody has saved or named the first words of its question. */
+export const titleFrom: Titles['begun'] = (session, question) => {
+  if (session.version !== undefined || session.title !== undefined) return;
+  const words = question === undefined ? '' : firstWords(textOf({ content: question }));
+  if (words !== '') session.rename(words);
+};
+
 const createTitles = (
   title: TitleOf | undefined,
   saved$: (session: KeptSession) => Observable<never>,
 ): Titles => ({
-  begun: (session, question) => {
-    if (session.version !== undefined || session.title !== undefined) return;
-    const words = question === undefined ? '' : firstWords(textOf({ content: question }));
-    if (words !== '') session.rename(words);
-  },
+  begun: titleFrom,
   answered$: (session) =>
     title === undefined
       ? EMPTY

@@ -100,6 +100,24 @@ describe('a call that an earlier process left unfinished', () => {
     expect(new Set(errors)).toEqual(new Set(['store']));
   });
 
+  it('keeps the title of its question', async () => {
+    const store = storeOf();
+    await leave(store);
+    const { driver, sessions } = store;
+    const saved = await new Promise((resolve) => {
+      const save$: SessionStore['save$'] = (...given) => {
+        resolve(given);
+        return sessions.save$(...given);
+      };
+      const server = chatServer(
+        agentOf(() => 'Ran.'),
+        { store: { calls: createCallStore(driver), sessions: { ...sessions, save$ } } },
+      );
+      ends.push(() => server.close({ timeoutMs: 0 }));
+    });
+    expect(saved).toContainEqual(expect.objectContaining({ title: 'Do it.' }));
+  });
+
   it('I21: is looked for again outside of the request whose call has failed', async () => {
     const user = new AsyncLocalStorage<string>();
     const store = storeOf();

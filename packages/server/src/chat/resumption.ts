@@ -1,4 +1,4 @@
-import type { AgentEvent, MillraceError } from 'millrace';
+import type { AgentEvent, Message, MillraceError, UserMessage } from 'millrace';
 import type { CallStore } from 'millrace/journal';
 import type { KeptSession } from 'millrace/sessions';
 import { isRecord, parsedJson } from 'millrace/values';
@@ -17,6 +17,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { titleFrom } from './collection.js';
 import { asError } from './guard.js';
 import { createRecent } from './recent.js';
 import type { OpenRun, Runs } from './runs.js';
@@ -93,6 +94,8 @@ export const createResumption = (options: ResumptionOptions): Resumption => {
   };
 };
 
+const isQuestion = (message: Message): message is UserMessage => message.role === 'user';
+
 /** Resumes the calls of a session, one after the other. Calls `ended` with whether all of them are done. */
 const calls$ = (
   session: KeptSession,
@@ -116,6 +119,10 @@ const calls$ = (
         work(
           placeOfCall$(store.calls, event.callId).pipe(tap((place) => Object.assign(next, place))),
         );
+      }
+      // The process that began the call may have ended before it saved the title.
+      if (event.type === 'messagesAppended' && event.parentId === undefined) {
+        titleFrom(session, event.messages.find(isQuestion)?.content);
       }
       if (run !== undefined) runs.see(run, event);
       started();
