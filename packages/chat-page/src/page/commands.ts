@@ -75,20 +75,7 @@ export const performing = (context: Context): Performing => {
     const ended = set({ editing: undefined, elsewhere: undefined });
     return concat(of(added(edited), ended), send$(edited.id));
   };
-  const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
-    const answered = state$.value.messages.map((message) => withResult(message, command));
-    const last = answered.at(-1);
-    const shown$ = of(set({ messages: answered }));
-    return last === undefined || waitingIn(last).length > 0
-      ? shown$
-      : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
-  };
-  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> =>
-    concat(
-      server.settle$(id, { toolCallId, outcome }),
-      answered$(server.join$(id)),
-      defer(() => load$(state$.value.messages.at(-1)?.id)),
-    );
+  const { result$, settle$ } = bringing(context, { load$, request$ });
   const handle$: Performing['handle$'] = (command) => {
     switch (command.type) {
       case 'load':
@@ -115,6 +102,28 @@ export const performing = (context: Context): Performing => {
     }
   };
   return { load$, handle$ };
+};
+
+/** Brings what tool calls wait for: results, and outcomes of uncertain ones. */
+const bringing = (
+  { id, server, state$ }: Context,
+  { load$, request$ }: Pick<ReturnType<typeof sending>, 'load$' | 'request$'>,
+) => {
+  const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
+    const answered = state$.value.messages.map((message) => withResult(message, command));
+    const last = answered.at(-1);
+    const shown$ = of(set({ messages: answered }));
+    return last === undefined || waitingIn(last).length > 0
+      ? shown$
+      : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
+  };
+  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> =>
+    concat(
+      server.settle$(id, { toolCallId, outcome }),
+      answered$(server.join$(id)),
+      defer(() => load$(state$.value.messages.at(-1)?.id)),
+    );
+  return { result$, settle$ };
 };
 
 const editedQuestion = (

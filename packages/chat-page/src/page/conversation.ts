@@ -63,21 +63,8 @@ export const conversation$ = (
     const beside$ = aside(context, own$);
 
     const failed$ = failing(load$);
-    const facts$ = state$.pipe(
-      map((state) => ({ missing: unknownIn(state).join(' '), at: state.messages.at(-1)?.id })),
-      distinctUntilChanged((before, now) => before.missing === now.missing),
-      filter(({ missing }) => missing !== ''),
-      distinct(({ missing }) => missing),
-      switchMap(({ at }) =>
-        server.facts$(id, at).pipe(
-          map(restored),
-          // A server without them shows what the history has.
-          catchError(() => EMPTY),
-        ),
-      ),
-    );
     return merge(
-      facts$,
+      facts$(server, state$),
       all$.pipe(
         filter(({ type }) => !isBeside(type)),
         startWith<Command>({ type: 'load' }),
@@ -96,14 +83,11 @@ export const conversation$ = (
         filter(({ type }) => isBeside(type)),
         mergeMap(beside$),
       ),
-      isVisible$.pipe(
-        switchMap((isVisible) => (isVisible ? server.changes$(id) : EMPTY)),
+      others$(server.changes$(id), isVisible$).pipe(
         tap((change) => {
           change$.next(change);
         }),
         map(changed),
-        // A server that refuses it has a page that follows nothing.
-        catchError(() => EMPTY),
       ),
     ).pipe(
       map((update) => {
@@ -116,6 +100,40 @@ export const conversation$ = (
       startWith(state$.value),
     );
   });
+
+/** The facts of answers whose ends this tab does not know. */
+const facts$ = (
+  server: Pick<Server, 'facts$'>,
+  state$: Observable<Conversation>,
+): Observable<Update> =>
+  state$.pipe(
+    map((state) => ({
+      id: state.id,
+      missing: unknownIn(state).join(' '),
+      at: state.messages.at(-1)?.id,
+    })),
+    distinctUntilChanged((before, now) => before.missing === now.missing),
+    filter(({ missing }) => missing !== ''),
+    distinct(({ missing }) => missing),
+    switchMap(({ id, at }) =>
+      server.facts$(id, at).pipe(
+        map(restored),
+        // A server without them shows what the history has.
+        catchError(() => EMPTY),
+      ),
+    ),
+  );
+
+/** The changes that other tabs make, while this one is shown. */
+const others$ = (
+  change$: Observable<Change>,
+  isVisible$: Observable<boolean>,
+): Observable<Change> =>
+  isVisible$.pipe(
+    switchMap((isVisible) => (isVisible ? change$ : EMPTY)),
+    // A server that refuses it has a page that follows nothing.
+    catchError(() => EMPTY),
+  );
 
 /** Shows the failure of a command; of a conflict, with the state of the server. */
 const failing =

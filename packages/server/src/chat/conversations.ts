@@ -84,14 +84,21 @@ export interface Conversations extends Reading, Collection, CallControls {
   close$(timeoutMs?: number): Observable<never>;
 }
 
+/** Reports errors, but for those of calls that the server cuts when it closes: the next one resumes them. */
+const withoutCut =
+  (
+    report: ConversationsOptions['report'],
+    isClosing: () => boolean,
+  ): ConversationsOptions['report'] =>
+  (error, callId) => {
+    const isPlanned = callId !== undefined && error.code === 'aborted' && isClosing();
+    if (!isPlanned) report(error, callId);
+  };
+
 export const createConversations = (agent: Agent, options: ConversationsOptions): Conversations => {
   const { store, room } = options;
   const { calls } = store;
-  const report: typeof options.report = (error, callId) => {
-    // The server cuts its calls when it closes, and the next one resumes them.
-    const isPlanned = callId !== undefined && error.code === 'aborted' && slots.isClosing();
-    if (!isPlanned) options.report(error, callId);
-  };
+  const report = withoutCut(options.report, () => slots.isClosing());
   const background = createBackgroundWork(report);
   const runs = createRuns(options.onDisconnect, ({ callId, over$ }) => {
     // Remove its record; otherwise the call would be resumed.
