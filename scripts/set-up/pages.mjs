@@ -28,10 +28,15 @@ function sources(folder) {
     .digest('hex');
 }
 
+/** The document, and scripts for pages of other sites: those keep their names, which are those of their elements. */
+const isEntry = (name) => /^(?:index\.html|millrace-[\w-]+\.ts)$/.test(name);
+
 async function build(folder) {
   const vite = await import('vite');
+  const page = join(folder, 'src/page');
+  const entries = readdirSync(page).filter(isEntry);
   const { output: files } = await vite.build({
-    root: join(folder, 'src/page'),
+    root: page,
     base: './',
     configFile: false,
     logLevel: 'error',
@@ -45,8 +50,10 @@ async function build(folder) {
       reportCompressedSize: false,
       assetsInlineLimit: 0,
       rolldownOptions: {
+        input: entries.map((name) => join(page, name)),
         output: {
-          entryFileNames: 'page-[hash].js',
+          entryFileNames: ({ name }) =>
+            name.startsWith('millrace-') ? '[name].js' : 'page-[hash].js',
           chunkFileNames: 'page-[hash].js',
           assetFileNames: 'page-[hash][extname]',
         },

@@ -1,8 +1,10 @@
+import type { Agent } from 'millrace';
 import { checkOptions, isFunction, isRecord, isText, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 import { answerRoutes } from './answers.js';
+import { assertNoDecision, embeddedRoutes, isOrigins } from './embedding.js';
 import { feedbackRoute, type OnFeedback } from './feedback.js';
 
 export type { Feedback, OnFeedback } from './feedback.js';
@@ -50,6 +52,11 @@ export interface ChatPageOptions {
   readonly onFeedback?: OnFeedback | undefined;
   /** The path of a JavaScript module of this site that draws results of tools: its default export has a function for each `view`. Default: none. */
   readonly renderers?: string | undefined;
+  /**
+   * The origins of other sites that may embed the page with `<millrace-chat>`: `['https://shop.example']`. Their users decide on tools in
+   * a tab of their own. Default: none.
+   */
+  readonly embedIn?: readonly string[] | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */
   readonly theme?: Partial<Readonly<Record<PageColor, string>>> | undefined;
 }
@@ -61,26 +68,51 @@ export interface ChatPageOptions {
  */
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
-  const { path = '/', api = '/api' } = options;
-  return ({ agent, masks }) => {
-    const { starters, logo, footer, theme, renderers, agents, models, onFeedback } = options;
-    const values = {
-      title: options.title ?? agent.name,
-      api: api.replace(/\/+$/u, ''),
-      settings: JSON.stringify({
-        ...{ starters, logo, footer, theme, renderers, agents, models },
-        hasFeedback: onFeedback !== undefined,
-      }),
-    };
-    const page = html.replaceAll(/\{(title|api|settings)\}/gu, (_, name: keyof typeof values) =>
-      escaped(values[name]),
-    );
-    return [
-      ...pageRoutes({ html: page, assets, path }),
-      ...answerRoutes(values.api, { masks }),
-      ...(onFeedback === undefined ? [] : [feedbackRoute(values.api, onFeedback)]),
-    ];
+  const { path = '/', api: given = '/api', embedIn = [], onFeedback } = options;
+  const api = given.replace(/\/+$/u, '');
+  const protocol: ChatProtocol = ({ agent, masks }) => [
+    ...pageRoutes({ html: documentFor(options, { agent, api, tab: '' }), assets: own, path }),
+    ...(embedIn.length === 0 || script === undefined
+      ? []
+      : embeddedRoutes({
+          html: documentFor(options, { agent, api, tab: `{server}${path}` }),
+          ...{ script, path, embedIn },
+        })),
+    ...answerRoutes(api, { masks }),
+    ...(onFeedback === undefined ? [] : [feedbackRoute(api, onFeedback)]),
+  ];
+  return embedIn.length === 0
+    ? protocol
+    : Object.assign(protocol, { assert: assertNoDecision({ path, api }) });
+};
+
+/** The script for other sites, and the files of the page itself. */
+const script = assets.find(({ name }) => name === 'millrace-chat.js');
+const own = assets.filter((asset) => asset !== script);
+
+/** The document, with its settings. */
+const documentFor = (
+  options: ChatPageOptions,
+  place: {
+    readonly agent: Agent;
+    readonly api: string;
+    /** The address of the page in a tab of its own, for a frame; otherwise empty. */
+    readonly tab: string;
+  },
+): string => {
+  const { starters, logo, footer, theme, renderers, agents, models, onFeedback } = options;
+  const values = {
+    title: options.title ?? place.agent.name,
+    api: place.api,
+    tab: place.tab,
+    settings: JSON.stringify({
+      ...{ starters, logo, footer, theme, renderers, agents, models },
+      hasFeedback: onFeedback !== undefined,
+    }),
   };
+  return html.replaceAll(/\{(title|api|tab|settings)\}/gu, (_, name: keyof typeof values) =>
+    escaped(values[name]),
+  );
 };
 
 const isPath: Rule = [
@@ -122,6 +154,7 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
     (value) => typeof value === 'string' && /^\/(?!\/)[\w.~/-]+$/u.test(value),
     "a path of this site, such as '/renderers.js'",
   ],
+  embedIn: isOrigins,
   theme: [
     (value) =>
       isRecord(value) &&

@@ -75,6 +75,7 @@ export const App = (props: {
         open={open}
         create={() => open(newId())}
         send={send}
+        isFixed={settings.tab !== undefined}
       />
       <div class="cover" onClick={() => setListOpen(false)} />
       <main>
@@ -90,7 +91,7 @@ export const App = (props: {
           </button>
           <h1>{title ?? name}</h1>
           <ModelPicker models={settings.models} model={model} choose={setModel} />
-          <ThemeButton />
+          {settings.tab === undefined && <ThemeButton />}
         </header>
         <Chat
           key={id}

@@ -1,6 +1,6 @@
 import { useContext, useRef, useState } from 'preact/hooks';
 import { parsedJson } from './fields.js';
-import { ActionsContext, focusCard, Instead, Json, NotSent } from './pieces.js';
+import { ActionsContext, focusCard, InTab, Instead, Json, NotSent } from './pieces.js';
 
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
@@ -43,27 +43,40 @@ export const ApprovalForm = (props: {
   };
   if (isOver) return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? edited : ''} />;
   const isSent = mode === 'sent';
+  const label = `Approval of ${toolName}`;
+  const question = (
+    <p>
+      May <b>{toolName}</b> run{input === undefined ? '?' : ' with these arguments?'}
+      {expiresAt !== undefined && <small> Until {timeOf(expiresAt)}.</small>}
+    </p>
+  );
+  const json = input !== undefined && <Json label="Arguments" value={input} />;
+  if (actions?.tab !== undefined) {
+    return (
+      <InTab label={label} tab={actions.tab}>
+        {question}
+        {json}
+      </InTab>
+    );
+  }
   if (token === undefined && !isSent) return <p class="notice">Waiting for an approval.</p>;
   return (
     <form
       ref={form}
       class="ask"
-      aria-label={`Approval of ${toolName}`}
+      aria-label={label}
       onSubmit={(event) => {
         event.preventDefault();
         if (mode === 'deny') decide({ approved: false, ...(reason !== '' && { reason }) });
         else approve();
       }}
     >
-      <p>
-        May <b>{toolName}</b> run{input === undefined ? '?' : ' with these arguments?'}
-        {expiresAt !== undefined && <small> Until {timeOf(expiresAt)}.</small>}
-      </p>
+      {question}
       <Instead />
       {mode === 'edit' ? (
         <JsonField label="Arguments, as JSON" value={edited} change={setEdited} />
       ) : (
-        input !== undefined && <Json label="Arguments" value={input} />
+        json
       )}
       {mode === 'deny' && (
         <label>

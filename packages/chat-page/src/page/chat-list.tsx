@@ -14,6 +14,8 @@ interface ChatListProps {
   readonly open: (id: string) => void;
   readonly create: () => void;
   readonly send: (command: ChatsCommand) => void;
+  /** Whether conversations can only be opened. */
+  readonly isFixed: boolean;
 }
 
 /** The conversations of the user. */
@@ -26,6 +28,7 @@ export const ChatList = ({
   open,
   create,
   send,
+  isFixed,
 }: ChatListProps) => {
   const { chats, search, next, isLoading, problem } = list;
   const createButton = useRef<HTMLButtonElement>(null);
@@ -60,6 +63,7 @@ export const ChatList = ({
             key={chat.id}
             chat={chat}
             isCurrent={chat.id === current}
+            isFixed={isFixed}
             open={() => open(chat.id)}
             rename={(title) => send({ type: 'rename', id: chat.id, title })}
             remove={() => remove(chat)}
@@ -86,11 +90,12 @@ export const ChatList = ({
 const Entry = (props: {
   readonly chat: ChatSummary;
   readonly isCurrent: boolean;
+  readonly isFixed: boolean;
   readonly open: () => void;
   readonly rename: (title: string) => void;
   readonly remove: () => void;
 }) => {
-  const { chat, isCurrent, open, rename, remove } = props;
+  const { chat, isCurrent, isFixed, open, rename, remove } = props;
   const { title, updatedAt } = chat;
   const [isRenamed, setRenamed] = useState(false);
   const pencil = useRef<HTMLButtonElement>(null);
@@ -122,25 +127,29 @@ const Entry = (props: {
         <span>{title}</span>
         <time dateTime={new Date(updatedAt).toISOString()}>{shortTime(updatedAt)}</time>
       </a>
-      <button
-        ref={pencil}
-        type="button"
-        class="icon"
-        aria-label={`Rename ${title}`}
-        title="Rename"
-        onClick={() => setRenamed(true)}
-      >
-        <Icon name="pencil" />
-      </button>
-      <button
-        type="button"
-        class="icon"
-        aria-label={`Delete ${title}`}
-        title="Delete"
-        onClick={remove}
-      >
-        <Icon name="bin" />
-      </button>
+      {!isFixed && (
+        <>
+          <button
+            ref={pencil}
+            type="button"
+            class="icon"
+            aria-label={`Rename ${title}`}
+            title="Rename"
+            onClick={() => setRenamed(true)}
+          >
+            <Icon name="pencil" />
+          </button>
+          <button
+            type="button"
+            class="icon"
+            aria-label={`Delete ${title}`}
+            title="Delete"
+            onClick={remove}
+          >
+            <Icon name="bin" />
+          </button>
+        </>
+      )}
     </li>
   );
 };

@@ -21,7 +21,7 @@ import type { Server } from './server.js';
 import type { Settings } from './settings.js';
 import { toMarkdown } from './to-markdown.js';
 import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
-import { draftsIn } from './unsent.js';
+import { draftsIn, tabStorage } from './unsent.js';
 
 interface ChatProps {
   readonly id: string;
@@ -63,7 +63,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
     }),
     [],
   );
-  const drafts = useMemo(() => draftsIn(sessionStorage), []);
+  const drafts = useMemo(() => draftsIn(tabStorage()), []);
   const state = useLatest(
     () => conversation$(id, { server: asking, newId, drafts, isVisible$ }, command$),
     [],
@@ -79,6 +79,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
       send,
       announce: setSpoken,
       settings,
+      ...(settings.tab !== undefined && { tab: `${settings.tab}#${id}` }),
       rate$: (answerId, isGood) => server.rate$(id, answerId, isGood),
       decide$: (approval, verdict) =>
         approving$({ server, state: () => latest.current }, approval, verdict),
@@ -157,7 +158,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
       <Composer isBusy={isBusy} isAsked={asked !== undefined} send={send} />
       <div class="below">
         {settings.footer !== undefined && <p>{settings.footer}</p>}
-        {messages.length > 0 && !isBusy && (
+        {messages.length > 0 && !isBusy && settings.tab === undefined && (
           <button type="button" class="quiet" onClick={() => download(title, messages)}>
             Export as Markdown
           </button>

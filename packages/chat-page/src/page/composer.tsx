@@ -1,7 +1,7 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type FilePart, filePartOf } from './attached-file.js';
 import type { Command } from './conversation-state.js';
-import { Icon, isSend } from './pieces.js';
+import { ActionsContext, Icon, isSend } from './pieces.js';
 import { textPart } from './requests.js';
 
 /** The field for messages. While an answer runs, it adds to that; while a tool waits for the user, a message cancels it. */
@@ -18,7 +18,11 @@ export const Composer = (props: {
   const [problem, setProblem] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => field.current?.focus(), []);
+  const isFramed = useContext(ActionsContext)?.tab !== undefined;
+  useLayoutEffect(() => {
+    // The focus belongs to the site around a frame.
+    if (!isFramed) field.current?.focus();
+  }, []);
   const submit = () => {
     const written = text.trim();
     if (isAdding && written !== '') send({ type: 'steer', text: written });

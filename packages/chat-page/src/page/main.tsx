@@ -3,6 +3,7 @@ import { Observable, takeUntil, timer } from 'rxjs';
 import { App } from './app.js';
 import { createServer } from './server.js';
 import { settingsOf } from './settings.js';
+import { showAsked } from './theme.js';
 
 const maxWaitMs = 10_000;
 
@@ -31,11 +32,16 @@ try {
 }
 
 /** Relative to the page, which may be below a path that only the browser knows. */
-const apiLink = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content;
-const api = new URL(apiLink ?? '/api', document.baseURI).pathname.replace(/\/$/u, '');
-const settings = settingsOf(
-  document.querySelector<HTMLMetaElement>('meta[name=millrace-page]')?.content,
-);
+const urlOf = (link: string): URL => new URL(link, document.baseURI);
+const valueOf = (name: string): string | undefined =>
+  document.querySelector<HTMLMetaElement>(`meta[name=millrace-${name}]`)?.content;
+const api = urlOf(valueOf('api') ?? '/api').pathname.replace(/\/$/u, '');
+const tab = valueOf('tab') ?? '';
+const settings = {
+  ...settingsOf(valueOf('page')),
+  ...(tab !== '' && { tab: urlOf(tab).href, agents: {} }),
+};
+if (settings.tab !== undefined) showAsked(location.search);
 for (const [name, color] of Object.entries(settings.theme)) {
   document.documentElement.style.setProperty(`--${name}`, color);
 }

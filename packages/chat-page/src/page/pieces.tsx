@@ -11,10 +11,12 @@ export interface Actions {
   readonly send: (command: Command) => void;
   /** Reports text to screen readers, politely. */
   readonly announce: (text: string) => void;
-  /** Completes when the verdict counts. */
   readonly settings: Settings;
+  /** In a frame of another site: the address of the conversation in a tab of its own, where users decide. */
+  readonly tab?: string;
   /** Completes when the server has taken the feedback. */
   readonly rate$: (answerId: string, isGood: boolean) => Observable<never>;
+  /** Completes when the verdict counts. */
   readonly decide$: (approval: Approval, verdict: Verdict) => Observable<never>;
 }
 
@@ -66,6 +68,24 @@ export const NotSent = ({ text }: { readonly text: string }) =>
 /** A form has this below its question. */
 export const Instead = () => (
   <p class="notice">If you send a message instead, this tool call is cancelled.</p>
+);
+
+/** What a tool waits for in a frame of another site, which could lead clicks there: users decide in a tab of its own. */
+export const InTab = (props: {
+  readonly label: string;
+  /** The address of the conversation there. */
+  readonly tab: string;
+  readonly children: ComponentChildren;
+}) => (
+  <section class="ask" aria-label={props.label}>
+    {props.children}
+    <Instead />
+    <p>
+      <a href={props.tab} target="_blank" rel="noopener">
+        Open in a tab of its own to decide
+      </a>
+    </p>
+  </section>
 );
 
 /** Enter without Shift, unless it ends the input of a character. */

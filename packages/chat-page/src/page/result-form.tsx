@@ -1,5 +1,5 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
-import { ActionsContext, Instead, Json, NotSent, focusCard } from './pieces.js';
+import { ActionsContext, InTab, Instead, Json, NotSent, focusCard } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,
@@ -22,7 +22,7 @@ export const ResultForm = (props: {
   readonly isOver: boolean;
 }) => {
   const { toolCallId, toolName, request } = props.suspended;
-  const send = useContext(ActionsContext)?.send;
+  const { send, tab } = useContext(ActionsContext) ?? {};
   const { question, schema, rest } = useMemo(() => askedBy(request), [request]);
   const own = useMemo(() => fieldFor(schema ?? { type: 'string' }), [schema]);
   const [isJson, setJson] = useState(false);
@@ -30,6 +30,19 @@ export const ResultForm = (props: {
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const field = isJson ? anyJson : own;
   if (props.isOver) return <NotSent text={written(entry)} />;
+  const label = `Question of ${toolName}`;
+  const asked = (
+    <>
+      <p class="asked">{question ?? `${toolName} needs an answer from you.`}</p>
+      {rest !== undefined && <Json label="Details" value={rest} />}
+    </>
+  );
+  if (tab !== undefined)
+    return (
+      <InTab label={label} tab={tab}>
+        {asked}
+      </InTab>
+    );
   const end = (outcome: ToolOutcome, form: HTMLElement | null) => {
     setEntry(entryFor(own));
     focusCard(form);
@@ -43,7 +56,7 @@ export const ResultForm = (props: {
   return (
     <form
       class="ask"
-      aria-label={`Question of ${toolName}`}
+      aria-label={label}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
@@ -57,8 +70,7 @@ export const ResultForm = (props: {
         requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus());
       }}
     >
-      <p class="asked">{question ?? `${toolName} needs an answer from you.`}</p>
-      {rest !== undefined && <Json label="Details" value={rest} />}
+      {asked}
       <FieldView field={field} entry={entry} change={setEntry} problems={problems} />
       <Instead />
       <div class="actions">
@@ -106,17 +118,23 @@ const choices = [
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
   const { toolCallId, toolName } = uncertain;
-  const send = useContext(ActionsContext)?.send;
+  const { send, tab } = useContext(ActionsContext) ?? {};
+  const name = `Outcome of ${toolName}`;
+  const asked = (
+    <p class="asked">
+      The server stopped while <b>{toolName}</b> was running. It may have happened or not: please
+      find out.
+    </p>
+  );
+  if (tab !== undefined)
+    return (
+      <InTab label={name} tab={tab}>
+        {asked}
+      </InTab>
+    );
   return (
-    <form
-      class="ask"
-      aria-label={`Outcome of ${toolName}`}
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <p class="asked">
-        The server stopped while <b>{toolName}</b> was running. It may have happened or not: please
-        find out.
-      </p>
+    <form class="ask" aria-label={name} onSubmit={(event) => event.preventDefault()}>
+      {asked}
       <Instead />
       <div class="actions">
         {choices.map(({ outcome, label }) => (

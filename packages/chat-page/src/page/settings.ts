@@ -12,6 +12,8 @@ export interface Settings {
   readonly renderers?: string;
   /** Whether users may say what they think of answers. */
   readonly hasFeedback: boolean;
+  /** In a frame of another site: the address of the page in a tab of its own, where users decide. */
+  readonly tab?: string;
   /** Colors by name. */
   readonly theme: Readonly<Record<string, string>>;
 }

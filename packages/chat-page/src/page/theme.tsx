@@ -30,6 +30,12 @@ const show = (theme: Theme): void => {
   document.documentElement.dataset['theme'] = theme;
 };
 
+/** Shows the theme that the site around a frame asks for. */
+export const showAsked = (search: string): void => {
+  const theme = new URLSearchParams(search).get('theme');
+  if (theme === 'dark' || theme === 'light') show(theme);
+};
+
 const startTheme = (): Theme => {
   try {
     const chosen = localStorage.getItem(themeKey);

@@ -34,10 +34,21 @@ export interface Drafts {
   readonly write: (id: string, unsent: readonly Unsent[]) => void;
 }
 
+type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
+/** The storage of the tab. A browser may keep it from a frame of another site: then nothing is kept. */
+export const tabStorage = (): Kept => {
+  try {
+    return sessionStorage;
+  } catch {
+    return { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
+  }
+};
+
 const draftsKey = (chatId: string): string => `millrace.unsent.${chatId}`;
 
 /** The unsent messages of a conversation, which a tab keeps over reloads and other conversations. */
-export const draftsIn = (storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>): Drafts => ({
+export const draftsIn = (storage: Kept): Drafts => ({
   read: (chatId) => {
     try {
       const value: unknown = JSON.parse(storage.getItem(draftsKey(chatId)) ?? '[]');

@@ -65,15 +65,16 @@ export const crossOrigin = (
 
 /**
  * Throws for a request without an `Origin` that a page of another origin triggers, such as for an image or a frame: it
- * carries the user's cookies, and a route may have side effects. A page that the user opens passes.
+ * carries the user's cookies, and a route may have side effects. A page that the user opens passes, and a document for frames of other sites.
  */
-export const assertNotEmbedded = ({ method, headers }: Request): void => {
+export const assertNotEmbedded = ({ method, headers }: Request, isFramed = false): void => {
   const site = headers.get('sec-fetch-site') ?? 'none';
   if (headers.has('origin') || site === 'same-origin' || site === 'none') return;
+  const dests = isFramed ? ['document', 'iframe'] : ['document'];
   const isOpened =
     ['GET', 'HEAD'].includes(method) &&
     headers.get('sec-fetch-mode') === 'navigate' &&
-    (headers.get('sec-fetch-dest') ?? 'document') === 'document';
+    dests.includes(headers.get('sec-fetch-dest') ?? 'document');
   if (isOpened) return;
   throw refusal(
     403,

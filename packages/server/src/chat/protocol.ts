@@ -18,6 +18,11 @@ export interface ChatProtocol {
   (server: ServerOfRoutes): readonly Route[];
   /** Creates layers of every call of the server. They read the `metadata` of a call, which a resumed one still has. */
   readonly use?: (server: ServerOfRoutes) => Use;
+  /**
+   * Throws for requests that no route of the server may answer. Called with each request before it is answered, and again with its body when a
+   * route reads that as JSON.
+   */
+  readonly assert?: (request: Request, body?: unknown) => void;
 }
 
 /** The server that routes belong to. */
@@ -39,6 +44,8 @@ export interface Route {
   readonly accepts?: (request: Request) => boolean;
   /** Answers without authentication, for a document that anyone may read. Default: false. */
   readonly isPublic?: boolean;
+  /** Whether frames of other sites may load it. Its `content-security-policy` lists these sites. Default: false. */
+  readonly isFramed?: boolean;
   /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
   readonly answer$: (visit: Visit) => Observable<Response>;
   /** Creates the response for an error, also of the guard. Default: a JSON `{ error, code }`. */

@@ -63,7 +63,10 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
     ...options.protocols,
   ];
   const routes = protocols.flatMap((protocol) => protocol(served)).map(withPattern);
-  const server: VisitedServer = { ...options, conversations, approvals };
+  const assert: VisitedServer['assert'] = (request, body) => {
+    for (const protocol of protocols) protocol.assert?.(request, body);
+  };
+  const server: VisitedServer = { ...options, conversations, approvals, assert };
   return {
     respond$: (request) =>
       defer(() => {
@@ -107,7 +110,8 @@ const answered$ = (
   const { request } = answering;
   if (found.length === 0) throw notFound();
   const route = routeFor(found, request);
-  if (route?.isPublic !== true) assertNotEmbedded(request);
+  if (route?.isPublic !== true) assertNotEmbedded(request, route?.isFramed);
+  server.assert(request);
   if (request.method === 'OPTIONS') {
     return of(new Response(null, { status: 204, headers: { allow: methodsOf(found).join(', ') } }));
   }

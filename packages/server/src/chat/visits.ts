@@ -27,7 +27,15 @@ import type { Conversations } from './conversations.js';
 import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
 import { notFound, refused, sessionsOf, tooLarge } from './guard.js';
 import type { Past } from './past.js';
-import type { AskedOfChat, CallAlone, Chat, Route, StreamFormat, Visit } from './protocol.js';
+import type {
+  AskedOfChat,
+  CallAlone,
+  Chat,
+  ChatProtocol,
+  Route,
+  StreamFormat,
+  Visit,
+} from './protocol.js';
 import { createPlace, discardedIn, lastSeen, withoutTakenBack } from './rejoining.js';
 
 type Leave = (how: 'ended' | 'cancelled') => void;
@@ -59,6 +67,8 @@ export interface VisitedServer extends Pick<ForRequest, 'metadata'> {
   readonly approvals: ApprovalQueue | undefined;
   readonly maxBytes: number;
   readonly heartbeatMs: number;
+  /** Throws for a request, or a body, that one of the protocols refuses. */
+  readonly assert: NonNullable<ChatProtocol['assert']>;
 }
 
 export const createVisit = (
@@ -77,6 +87,7 @@ export const createVisit = (
     mount: mountOf(request),
     body$: body$(request, server.maxBytes).pipe(
       tap((body) => {
+        server.assert(request, body);
         answering.body = body;
       }),
     ),

@@ -7,6 +7,8 @@ export interface PageAsset {
   readonly name: string;
   readonly type: string;
   readonly gzip: string;
+  /** Whether pages of other sites may load it, without a user. Its name stays, so browsers keep it for an hour only. Default: false. */
+  readonly isShared?: boolean;
 }
 
 /** A page and its path. */
@@ -16,6 +18,8 @@ export interface EmbeddedPage {
   readonly assets: readonly PageAsset[];
   /** The path of the document. */
   readonly path: string;
+  /** The origins whose pages may show the document in a frame. Default: none. */
+  readonly embedIn?: readonly string[];
 }
 
 /** A request for a page. */
@@ -29,31 +33,41 @@ interface PageRequest {
 export interface PageRoute {
   readonly method: 'GET';
   readonly path: string;
+  readonly isPublic?: boolean;
+  readonly isFramed?: boolean;
   /** Answers a request. Cold. */
   readonly answer$: (asked: PageRequest) => Observable<Response>;
 }
 
 /**
  * Returns the routes of a page. Only its own scripts and styles run, it talks to its own site only, and no
- * other site can frame it. Browsers keep the assets; the document is checked by its `etag`. Its links are relative to the requested
+ * other site can frame it, but those of `embedIn`. Browsers keep the assets; the document is checked by its `etag`. Its links are relative to the requested
  * path: the page also works below a path that a proxy removes.
  */
-export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageRoute[] => {
+export const pageRoutes = ({
+  html,
+  assets,
+  path,
+  embedIn = [],
+}: EmbeddedPage): readonly PageRoute[] => {
   const folder = path.replace(/\/+$/u, '');
   const page = html.replaceAll('"./', () => `"{server}${folder}/`);
   return [
     {
       method: 'GET',
       path,
+      ...(embedIn.length > 0 && { isFramed: true }),
       answer$: (asked) =>
         document$(
           page.replaceAll('{server}', () => serverOf(asked)),
+          embedIn,
           asked,
         ),
     },
     ...assets.map((asset): PageRoute => ({
       method: 'GET',
       path: `${folder}/${asset.name}`,
+      ...(asset.isShared === true && { isPublic: true }),
       answer$: ({ request }) => of(assetOf(asset, request)),
     })),
   ];
@@ -67,16 +81,34 @@ const serverOf = ({ request, mount = '' }: PageRequest): string => {
 };
 
 /** Only files of this site run, and nothing may make elements of text. Pictures are those of messages. */
-const policy =
+const policyFor = (ancestors: string): string =>
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+  `base-uri 'none'; form-action 'none'; frame-ancestors ${ancestors}; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+/** The headers that say who may show a document in a frame. In a frame, its own requests name it as their referrer. */
+const framing = (embedIn: readonly string[]): Readonly<Record<string, string>> =>
+  embedIn.length === 0
+    ? {
+        'content-security-policy': policyFor("'none'"),
+        'referrer-policy': 'no-referrer',
+        'x-frame-options': 'DENY',
+      }
+    : // `X-Frame-Options` cannot list origins.
+      {
+        'content-security-policy': policyFor(embedIn.join(' ')),
+        'referrer-policy': 'same-origin',
+      };
 
 const shared = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
 };
 
-const document$ = (page: string, { request: { headers } }: PageRequest): Observable<Response> =>
+const document$ = (
+  page: string,
+  embedIn: readonly string[],
+  { request: { headers } }: PageRequest,
+): Observable<Response> =>
   defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(page))).pipe(
     map((digest) => {
       const etag = `"${btoa(String.fromCharCode(...new Uint8Array(digest)))}"`;
@@ -85,20 +117,18 @@ const document$ = (page: string, { request: { headers } }: PageRequest): Observa
         status: isKnown ? 304 : 200,
         headers: {
           ...shared,
+          ...framing(embedIn),
           etag,
           'cache-control': 'no-cache',
-          'content-security-policy': policy,
           'content-type': 'text/html; charset=utf-8',
           'cross-origin-opener-policy': 'same-origin',
-          'referrer-policy': 'no-referrer',
           vary: mountHeader,
-          'x-frame-options': 'DENY',
         },
       });
     }),
   );
 
-const assetOf = ({ type, gzip }: PageAsset, { headers }: Request): Response => {
+const assetOf = ({ type, gzip, isShared = false }: PageAsset, { headers }: Request): Response => {
   const bytes = Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0));
   const takesGzip = /\bgzip\b(?!;\s*q=0(?:\.0*)?(?:,|$))/iu.test(
     headers.get('accept-encoding') ?? '',
@@ -110,7 +140,8 @@ const assetOf = ({ type, gzip }: PageAsset, { headers }: Request): Response => {
     headers: {
       ...shared,
       ...(takesGzip && { 'content-encoding': 'gzip' }),
-      'cache-control': 'public, max-age=31536000, immutable',
+      'cache-control': `public, max-age=${isShared ? '3600' : '31536000, immutable'}`,
+      ...(isShared && { 'cross-origin-resource-policy': 'cross-origin' }),
       'content-type': type,
       vary: 'accept-encoding',
     },
