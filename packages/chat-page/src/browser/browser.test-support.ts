@@ -1,4 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Agent, createAgent, type ModelChunk, type Tool } from 'millrace';
@@ -9,6 +11,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Frame,
   type Page,
 } from 'playwright-core';
 import { firstValueFrom, ReplaySubject, Subject, Subscription } from 'rxjs';
@@ -60,7 +63,7 @@ export const agentOf = (answers: readonly ScriptedAnswer[], tools: readonly Tool
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** The rules of accessibility that a page breaks. */
-export const violations = async (page: Page): Promise<readonly string[]> => {
+export const violations = async (page: Pick<Page, 'evaluate'>): Promise<string[]> => {
   // A script of the test is no script of the page: it runs beside its policy.
   await page.evaluate(readFileSync(axe, 'utf8'));
   const result = (await page.evaluate('axe.run()')) as {
@@ -82,8 +85,8 @@ export interface Visitor {
   readonly isAnswered: () => Promise<void>;
   readonly answers: () => Promise<readonly string[]>;
   readonly screenshot: (name: string) => Promise<void>;
-  /** Takes screenshots of a screen, light and dark, narrow and wide, and returns the rules of accessibility that it breaks. */
-  readonly screens: (name: string) => Promise<readonly string[]>;
+  /** Takes screenshots of a screen, light and dark, narrow and wide, and returns the rules of accessibility that it, or a frame in it, breaks. */
+  readonly screens: (name: string, frame?: Frame) => Promise<readonly string[]>;
   /** Opens the address of the page in another tab of the same browser. */
   readonly secondTab: () => Promise<Visitor>;
 }
@@ -132,7 +135,7 @@ export const visits = (browser: () => Browser) => {
       screenshot: async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });
       },
-      screens: async (name) => {
+      screens: async (name, frame) => {
         const broken: string[] = [];
         for (const colorScheme of ['light', 'dark'] as const) {
           for (const [width, height] of [
@@ -145,6 +148,7 @@ export const visits = (browser: () => Browser) => {
               path: join(screenshots, `${name}-${colorScheme}-${width}.png`),
             });
             const found = await violations(page);
+            if (frame !== undefined) found.push(...(await violations(frame)));
             const scrolled = await page.evaluate(() => document.documentElement.scrollWidth);
             broken.push(...found, ...(scrolled > width ? [`${scrolled} px at ${width}`] : []));
           }
@@ -156,6 +160,11 @@ export const visits = (browser: () => Browser) => {
   };
   return {
     visit,
+    /** Serves an agent with the page, and returns its address. */
+    serve: async (agent: Agent, server: ServeOptions = {}): Promise<string> =>
+      (await listening(agent, server, closing)).url,
+    /** Serves other pages, and returns their origin. */
+    serveSite: (listener: RequestListener): Promise<string> => siteAt(listener, closing),
     /** Serves an agent with the page, and opens it. */
     open: async (
       agent: Agent,
@@ -191,6 +200,17 @@ export const visits = (browser: () => Browser) => {
       return errors.splice(0);
     },
   };
+};
+
+const siteAt = async (listener: RequestListener, closing: (() => unknown)[]): Promise<string> => {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  closing.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}`;
 };
 
 const listening = async (

@@ -4,7 +4,7 @@ import { chatServer } from '@millrace/server/chat';
 import { toNodeListener } from '@millrace/server/node';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, request as requestOf, type RequestListener } from 'node:http';
+import { request as requestOf } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { chatPage } from '../index.js';
 import { agentOf, launch, visits } from './browser.test-support.js';
@@ -22,21 +22,10 @@ afterEach(async () => {
 });
 afterAll(() => browser.close());
 
-const listening = async (listener: RequestListener): Promise<string> => {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  closing.unshift(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  await once(server, 'listening');
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}`;
-};
-
 const chat = async (): Promise<string> => {
   const server = chatServer(agentOf([[text('Hello.')]]), { protocols: [chatPage()] });
   closing.unshift(() => server.close({ timeoutMs: 0 }));
-  return listening(toNodeListener(server));
+  return visiting.serveSite(toNodeListener(server));
 };
 
 /** A process of its own: the compiler of Vite does not run in a realm of the tests. */
@@ -78,7 +67,7 @@ describe('X43, X44: the chat page', () => {
   ])('works behind a proxy that %s', async (_, path, added) => {
     const target = await chat();
     const { host } = new URL(target);
-    const url = await listening((request, response) => {
+    const url = await visiting.serveSite((request, response) => {
       const { method, headers, url: asked = '' } = request;
       if (!asked.startsWith('/ai')) {
         response.writeHead(404).end();

@@ -174,6 +174,27 @@ describe('X44: a request triggered by a page of another site', () => {
     60_000,
   );
 
+  it('loads a document for frames, and only that, in an `iframe`', async () => {
+    const documentAt = (path: string, isFramed: boolean) => ({
+      ...{ method: 'GET', path, isFramed },
+      answer$: () => of(new Response('Hello.')),
+    });
+    const routes = [documentAt('/framed', true), documentAt('/alone', false)];
+    const { get } = serverWith({ protocols: [() => routes] });
+    const sent = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
+    for (const dest of ['document', 'iframe', 'frame', 'object', 'embed', 'image']) {
+      const statuses = ['/framed', '/alone'].map(async (path) => {
+        const headers = { ...sent, 'sec-fetch-dest': dest };
+        const posted = await get(`http://localhost${path}`, headers, 'POST');
+        expect(posted.status).toBe(403);
+        return (await get(`http://localhost${path}`, headers)).status;
+      });
+      const isAlone = dest === 'document';
+      const expected = [isAlone || dest === 'iframe' ? 200 : 403, isAlone ? 200 : 403];
+      expect([dest, ...(await Promise.all(statuses))]).toEqual([dest, ...expected]);
+    }
+  });
+
   it('names the option that admits it', async () => {
     const { get, errors } = serverWith();
     const refused = await get(own, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' });
