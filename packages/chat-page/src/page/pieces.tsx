@@ -70,7 +70,7 @@ export const Instead = () => (
   <p class="notice">If you send a message instead, this tool call is cancelled.</p>
 );
 
-/** What a tool waits for in a frame of another site, which could lead clicks there: users decide in a tab of its own. */
+/** The question of a tool in a frame of another site, which could lead clicks there: users decide in a tab of its own. */
 export const InTab = (props: {
   readonly label: string;
   /** The address of the conversation there. */
