@@ -161,7 +161,7 @@ export const createCollection = (
   };
 };
 
-/** Gives a conversation that nobody has saved or named the first words of its question. */
+/** Gives a conversation that is neither saved nor named the first words of its question. */
 export const titleFrom: Titles['begun'] = (session, question) => {
   if (session.version !== undefined || session.title !== undefined) return;
   const words = question === undefined ? '' : firstWords(textOf({ content: question }));
