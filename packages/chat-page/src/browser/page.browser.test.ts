@@ -367,8 +367,16 @@ describe('a tool', () => {
   it('does not run when the user denies, with a reason', async () => {
     const { ask, page, isAnswered } = await paying();
     await ask('Pay!');
-    await page.getByRole('button', { name: 'Deny …' }).click();
-    await page.getByLabel('Reason').fill('Too expensive.');
+    const open = page.getByRole('button', { name: 'Deny …' });
+    await open.press('Enter');
+    await page.getByRole('button', { name: 'Back' }).press('Enter');
+    // The focus never leaves the form.
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Shift+Tab');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Approve');
+    await open.press('Enter');
+    await page.keyboard.type('Too expensive.');
+    expect(await page.getByLabel('Reason').inputValue()).toBe('Too expensive.');
     await page.keyboard.press('Enter');
     await isAnswered();
     expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Denied');

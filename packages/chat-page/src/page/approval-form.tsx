@@ -1,4 +1,4 @@
-import { useContext, useRef, useState } from 'preact/hooks';
+import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { parsedJson } from './fields.js';
 import { ActionsContext, focusCard, InTab, Instead, Json, NotSent } from './pieces.js';
 
@@ -20,6 +20,17 @@ export const ApprovalForm = (props: {
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
   const [problem, setProblem] = useState('');
   const form = useRef<HTMLFormElement>(null);
+  const hasMoved = useRef(false);
+  // The button that was pressed is gone: the focus goes to the field, and back to the first button.
+  useLayoutEffect(() => {
+    const next = mode === 'ask' ? 'button' : 'input, textarea';
+    if (hasMoved.current) form.current?.querySelector<HTMLElement>(next)?.focus();
+    hasMoved.current = false;
+  }, [mode]);
+  const moveTo = (next: 'ask' | 'deny' | 'edit') => {
+    hasMoved.current = true;
+    setMode(next);
+  };
   const decide = (verdict: Verdict) => {
     const back = mode;
     setMode('sent');
@@ -106,11 +117,11 @@ export const ApprovalForm = (props: {
             {mode !== 'edit' && (
               <>
                 {mayEdit && input !== undefined && (
-                  <button type="button" disabled={isSent} onClick={() => setMode('edit')}>
+                  <button type="button" disabled={isSent} onClick={() => moveTo('edit')}>
                     Edit
                   </button>
                 )}
-                <button type="button" disabled={isSent} onClick={() => setMode('deny')}>
+                <button type="button" disabled={isSent} onClick={() => moveTo('deny')}>
                   Deny …
                 </button>
               </>
@@ -118,7 +129,7 @@ export const ApprovalForm = (props: {
           </>
         )}
         {(mode === 'deny' || mode === 'edit') && (
-          <button type="button" onClick={() => setMode('ask')}>
+          <button type="button" onClick={() => moveTo('ask')}>
             Back
           </button>
         )}
