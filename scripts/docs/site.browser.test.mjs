@@ -146,9 +146,9 @@ describe('the site', () => {
     );
     expect(loaded.filter(([name]) => /localSearch|\/api_\w+_/.test(name))).toEqual([]);
     const bytes = loaded.reduce((sum, [, size]) => sum + size, 0);
-    // Uncompressed: a third of it on the wire.
+    // Uncompressed: a third of it on the wire. The names of all pages of the API are 190 kB of it.
     expect(bytes).toBeGreaterThan(100_000);
-    expect(bytes).toBeLessThan(550_000);
+    expect(bytes).toBeLessThan(700_000);
   });
 
   it.each(
