@@ -13,10 +13,13 @@ import {
   race,
   repeat,
   type SchedulerLike,
+  startWith,
   Subject,
+  switchMap,
   take,
   tap,
   throwError,
+  timer as after$,
 } from 'rxjs';
 import { claimed$, type ClaimedTimer, pending$, type Timer, toMillraceError } from './timers.js';
 import { backOffMs, until$ } from './wait.js';
@@ -48,15 +51,15 @@ export type StoreNotice =
 
 export interface Due<T> {
   readonly driver: CallStoreDriver;
-  /** Of the ids of the timers. */
-  readonly prefix: string;
+  /** Whether a timer is one of these, by its id. */
+  readonly isWanted: (id: string) => boolean;
   readonly scheduler: SchedulerLike;
   readonly pollMs: number;
   readonly parallel: number;
   readonly where: (timer: Timer) => boolean;
   /** Does the work of a timer, which is claimed: emits one outcome. Work that fails is repeated if that may help. `add` takes a stored timer that follows it. */
   readonly work$: (timer: Timer, add: (next: Timer) => void) => Observable<Outcome<T>>;
-  /** How often the work is repeated if a call fails. A store that fails, or another process, does not count. */
+  /** How often the work is tried if a call fails. A store that fails, or another process, does not count. */
   readonly maxAttempts: number;
   /** The notice of work that failed; without `retryMs`, it is given up. */
   readonly failed: (timer: Timer, error: MillraceError, retryMs?: number) => T;
@@ -69,13 +72,14 @@ export interface Due<T> {
 
 /**
  * Does the work of the timers of a store when they are due, each under its claim: of many processes, one does it. A timer that another
- * process holds is tried again at the next look, as that may die. Never errors. Cold.
+ * process holds is tried again at the next look, as that may die. The clock of this process alone says what is due, and it may be set
+ * forward or back, as may those of others. Never errors. Cold.
  */
 export const due$ = <T>(due: Due<T>): Observable<T | StoreNotice> =>
   defer(() => {
     const { scheduler, pollMs } = due;
-    const known = createKnown(due);
-    const added$ = new Subject<void>();
+    const changed$ = new Subject<void>();
+    const known = createKnown(due, changed$);
     let failures = 0;
     const look$ = defer(() => known.look$()).pipe(
       tap({ complete: () => (failures = 0) }),
@@ -85,19 +89,23 @@ export const due$ = <T>(due: Due<T>): Observable<T | StoreNotice> =>
         return of<StoreNotice>({ type: 'unavailable', error, retryMs: backOffMs(failures) });
       }),
     );
-    const pause$ = defer(() => {
-      const now = scheduler.now();
-      if (failures > 0) return until$(now + backOffMs(failures), scheduler);
-      return race(until$(Math.min(now + pollMs, known.nextAt()), scheduler), added$).pipe(take(1));
-    });
+    const next$ = changed$.pipe(
+      startWith(undefined),
+      switchMap(() => until$(known.nextAt(), scheduler)),
+    );
+    // Delays, not times: a clock that is set back does not prolong them.
+    const pause$ = defer(() =>
+      failures > 0
+        ? after$(backOffMs(failures), scheduler)
+        : race(after$(pollMs, scheduler), next$).pipe(take(1)),
+    );
     return concat(
       look$,
       defer(() => known.takeDue()),
     ).pipe(
       repeat({ delay: () => (known.isOver() ? EMPTY : pause$) }),
       mergeMap(
-        (found) =>
-          isPending(found) ? worked$(due, known, added$, found) : of<T | StoreNotice>(found),
+        (found) => (isPending(found) ? worked$(due, known, found) : of<T | StoreNotice>(found)),
         due.parallel,
       ),
     );
@@ -108,39 +116,61 @@ interface Pending {
   readonly timer: Timer;
   /** When to do its work, or to try it again. */
   at: number;
+  /** When it was postponed. A clock that shows an earlier time was set back, so `at` says nothing. */
+  postponedAt: number;
+  /** Failures of any kind in a row, for the delay. */
   failures: number;
+  /** Those that count. */
+  attempts: number;
   isRunning: boolean;
 }
 
 const isPending = (found: Pending | StoreNotice): found is Pending => 'timer' in found;
 
-/** The claims of stores may be written so long before they are listed, in milliseconds. */
+/** Clocks of a store's processes rarely differ by more, in milliseconds, nor does a write take longer. */
 const overlapMs = 60_000;
+
+/** A long list is read as a whole so rarely that this takes up to 100 calls a second, but every 5 minutes. */
+const wholeMs = (calls: number): number => Math.min(calls * 10, 300_000);
 
 type Known = ReturnType<typeof createKnown>;
 
-const createKnown = <T>({ driver, prefix, scheduler, where, looked$ }: Due<T>) => {
+const createKnown = <T>(
+  { driver, isWanted, scheduler, where, looked$ }: Due<T>,
+  changed$: Subject<void>,
+) => {
   const all = new Map<string, Pending>();
   const unreadable = new Set<string>();
-  let since = -Infinity;
+  /** The last list that was read as a whole, and the start of the last look, by the clock of this process. */
+  let whole = { at: Infinity, calls: 0 };
+  let lookedAt = 0;
   let isFirst = true;
   let isOver = false;
   const add = (timer: Timer): void => {
     if (all.has(timer.id) || !where(timer)) return;
-    all.set(timer.id, { timer, at: timer.at, failures: 0, isRunning: false });
+    const state = { postponedAt: -Infinity, failures: 0, attempts: 0, isRunning: false };
+    all.set(timer.id, { timer, at: timer.at, ...state });
+    changed$.next();
   };
   const listed$ = (): Observable<StoreNotice> => {
-    let latest = since;
-    // A list is read back to what was read before: it costs what is new.
-    return pending$(driver, prefix, since - overlapMs).pipe(
-      mergeMap(({ id, updatedAt, timer, error }): readonly StoreNotice[] => {
-        latest = Math.max(latest, updatedAt);
+    const now = scheduler.now();
+    const isWhole = now < whole.at || now - whole.at >= wholeMs(whole.calls);
+    let calls = 0;
+    // The next whole list finds what the clock of another process has dated too early.
+    return pending$(driver, isWanted, isWhole ? -Infinity : lookedAt - overlapMs).pipe(
+      mergeMap(({ id, timer, error }): readonly StoreNotice[] => {
+        calls += 1;
         if (timer !== undefined) add(timer);
         if (error === undefined || unreadable.has(id)) return [];
         unreadable.add(id);
         return [{ type: 'unreadable', id, error }];
       }),
-      tap({ complete: () => (since = latest) }),
+      tap({
+        complete: () => {
+          lookedAt = now;
+          if (isWhole) whole = { at: now, calls };
+        },
+      }),
     );
   };
   const completed$ = defer(() =>
@@ -159,42 +189,35 @@ const createKnown = <T>({ driver, prefix, scheduler, where, looked$ }: Due<T>) =
   return {
     add,
     remove: ({ timer }: Pending): void => void all.delete(timer.id),
+    postpone: (pending: Pending, at: number): void => {
+      Object.assign(pending, { at, postponedAt: scheduler.now(), isRunning: false });
+      changed$.next();
+    },
     look$: (): Observable<StoreNotice> => concat(listed$(), completed$),
     isOver: (): boolean => isOver,
     nextAt: (): number =>
       [...all.values()].reduce((at, it) => (it.isRunning ? at : Math.min(at, it.at)), Infinity),
     takeDue: (): readonly Pending[] => {
       const now = scheduler.now();
-      const found = [...all.values()].filter(({ at, isRunning }) => !isRunning && at <= now);
+      const found = [...all.values()].filter(
+        ({ at, postponedAt, isRunning }) => !isRunning && (at <= now || now < postponedAt),
+      );
       for (const pending of found) pending.isRunning = true;
       return found.sort((a, b) => a.timer.at - b.timer.at);
     },
   };
 };
 
-const worked$ = <T>(
-  due: Due<T>,
-  known: Known,
-  added$: Subject<void>,
-  pending: Pending,
-): Observable<T> => {
+const worked$ = <T>(due: Due<T>, known: Known, pending: Pending): Observable<T> => {
   const { driver, scheduler, pollMs, failed } = due;
   let isClaimed = false;
-  const add = (next: Timer): void => {
-    known.add(next);
-    added$.next();
-  };
-  const postponed = (at: number): void => {
-    pending.at = at;
-    pending.isRunning = false;
-  };
   return claimed$(driver, pending.timer.id, (claimed) => {
     isClaimed = true;
-    return ended$(due, pending, claimed, add);
+    return ended$(due, pending, claimed, known.add);
   }).pipe(
     concatMap((outcome): readonly T[] => {
       if (outcome?.type === 'later') {
-        postponed(outcome.at);
+        known.postpone(pending, outcome.at);
         return [];
       }
       known.remove(pending);
@@ -203,12 +226,12 @@ const worked$ = <T>(
     catchError((cause: unknown): Observable<T> => {
       const error = toMillraceError(cause);
       if (!isClaimed && error.code === 'conflict') {
-        postponed(scheduler.now() + pollMs);
+        known.postpone(pending, scheduler.now() + pollMs);
         return EMPTY;
       }
       pending.failures += 1;
       const retryMs = backOffMs(pending.failures);
-      postponed(scheduler.now() + retryMs);
+      known.postpone(pending, scheduler.now() + retryMs);
       return of(failed(pending.timer, error, retryMs));
     }),
   );
@@ -217,7 +240,7 @@ const worked$ = <T>(
 /** Does the work and ends the timer, also if the work is given up. Errors if it shall be repeated. */
 const ended$ = <T>(
   { work$, maxAttempts, failed }: Due<T>,
-  { failures }: Pending,
+  pending: Pending,
   { timer, end$ }: ClaimedTimer,
   add: (next: Timer) => void,
 ): Observable<Outcome<T>> =>
@@ -229,7 +252,8 @@ const ended$ = <T>(
       // Neither the store nor another process says anything about the work.
       const isElsewhere = code === 'store' || code === 'busy' || (code === 'conflict' && retryable);
       const isPassing = code === 'aborted' || retryable;
-      const isRepeated = isElsewhere || (isPassing && failures + 1 < maxAttempts);
+      if (!isElsewhere) pending.attempts += 1;
+      const isRepeated = isElsewhere || (isPassing && pending.attempts < maxAttempts);
       return isRepeated
         ? throwError(() => error)
         : of({ type: 'done', reason: `failed: ${code}`, notice: failed(timer, error) });

@@ -4,7 +4,7 @@ import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { inProcessSessions, keepSessions } from 'millrace/sessions';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
-import { concatMap, delay, NEVER, of, throwError } from 'rxjs';
+import { concatMap, delay, map, NEVER, of, throwError, timer } from 'rxjs';
 import { schedule, type Firing, type ScheduleOptions } from './index.js';
 import { collect, createClock, day } from './world.test-support.js';
 
@@ -185,6 +185,66 @@ describe('schedule', () => {
     expect(failing(3)).toEqual([1_000, 2_000, undefined]);
   });
 
+  it('counts only failures of the call, and tries again after the delay that it reports', () => {
+    const { runTo, start, scheduler } = createWorld();
+    const codes = ['busy', 'store', 'conflict', 'connection', 'connection'] as const;
+    const tried: number[] = [];
+    const { seen } = start({ maxAttempts: 3, pollMs: hour }, () =>
+      timer(100, scheduler).pipe(
+        map(() => {
+          const code = codes[tried.push(scheduler.now() - hour) - 1];
+          if (code !== undefined) throw new MillraceError(code, 'Down.', { retryable: true });
+          return 'made';
+        }),
+      ),
+    );
+    runTo(2 * hour - 1);
+    expect(seen.map((it) => (it.type === 'failed' ? it.retryMs : it.type))).toEqual([
+      ...[1_000, 2_000, 4_000, 8_000, 16_000, 'ended'],
+    ]);
+    expect(tried).toEqual([100, 1_200, 3_300, 7_400, 15_500, 31_600]);
+  });
+
+  it('makes its own calls and removes its own times only, whatever its name', () => {
+    const part = fc.constantFrom(
+      '',
+      'a',
+      ':',
+      '/',
+      'news',
+      'é',
+      'e\u0301',
+      '\ud800',
+      '1970-01-01T01',
+    );
+    const name = fc
+      .array(part, { maxLength: 4 })
+      .map((parts) => parts.join(''))
+      .filter((it) => !it.startsWith('schedule:'));
+    fc.assert(
+      fc.property(name, name, (one, other) => {
+        fc.pre(one !== other);
+        const { runTo, fired, start } = createWorld();
+        const make = () => of('made');
+        start({ name: one, pollMs: hour }, make, '0 2 * * *');
+        start({ name: other, pollMs: hour }, make, '0 3 * * *').stop();
+        runTo(2.5 * hour);
+        start({ name: other, pollMs: hour }, make, '0 3 * * *');
+        runTo(20 * hour);
+        const time = (hours: number) => new Date(hours * hour).toISOString();
+        expect(fired).toEqual([`${one}:${time(2)}`, `${other}:${time(3)}`]);
+      }),
+      {
+        examples: [
+          ['news', 'news:daily'],
+          ['news:daily', 'news'],
+          ['', ':'],
+          ['schedule', ''],
+        ],
+      },
+    );
+  });
+
   it('S6: resumes a call that its process left, without a second tool call', () => {
     const { scheduler, runTo, store } = createWorld();
     const ran: string[] = [];
@@ -262,6 +322,7 @@ describe('schedule', () => {
     refused(() => schedule(make, 'soon', 'Look.'), /cron expression 'soon'/u);
     refused(() => schedule(make, '@daily', 'Look.', { store }), /'name'/u);
     refused(() => schedule(make, '@daily', '', {}), /'message'/u);
+    refused(() => schedule(make, '@daily', 'Look.', { name: 'schedule:a', store }), /'name'/u);
     refused(() => schedule({} as never, '@daily', 'Look.'), /'target'/u);
     refused(() => schedule(make, '@daily', 'Look.', { pollMs: 1 }), /'pollMs'/u);
     refused(() => schedule(make, '@daily', 'Look.', { missed: 'never' as never }), /'missed'/u);

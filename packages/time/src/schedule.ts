@@ -67,7 +67,10 @@ export interface ScheduleOptions {
    * `keepSessions`. Default: none, and times are forgotten when it is unsubscribed.
    */
   readonly journal?: Journal<CallStore> | undefined;
-  /** Only the times, for calls of an engine: its store of calls. Default: that of the journal. */
+  /**
+   * Only the times, for calls of an engine or of kept sessions with a journal: their store of calls. The call of an agent that nothing records is made again as a
+   * whole after a crash, with its tool calls: give `journal` instead. Default: that of the journal.
+   */
   readonly store?: TimerStore | undefined;
   /** Times at which no process ran lead to one call for all of them (`once`), one for each (`all`), or none (`skip`: up to a minute late is not missed). Default: `once`. */
   readonly missed?: 'once' | 'all' | 'skip' | undefined;
@@ -75,7 +78,7 @@ export interface ScheduleOptions {
   readonly pollMs?: number | undefined;
   /** How many of its calls run at the same time. Default: 1, so a time during a call waits for its end, and several of them count as missed. */
   readonly parallel?: number | undefined;
-  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 1. A store that fails does not count. */
+  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 1. Failures of the store, `busy` and lost claims do not count. */
   readonly maxAttempts?: number | undefined;
   /** Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -122,10 +125,9 @@ export function schedule(
     const store =
       options.store ?? journal?.store ?? createCallStore(inProcessCalls(() => scheduler.now()));
     const { driver } = store;
-    const prefix = `schedule:${name}:`;
     const plan: Plan = {
       driver,
-      prefix,
+      name,
       times,
       scheduler,
       data: { cron, timeZone: timeZone ?? '' },
@@ -135,7 +137,8 @@ export function schedule(
     const firingOf = ({ at }: Timer): Firing => ({ at, callId: `${name}:${iso(at)}`, message });
     const named = (timer: Timer) => ({ at: timer.at, callId: firingOf(timer).callId });
     return due$<ScheduleNotice>({
-      ...{ driver, prefix, scheduler, pollMs, parallel, maxAttempts, where: () => true },
+      ...{ driver, isWanted: isTimerOf(name), scheduler, pollMs, parallel, maxAttempts },
+      where: () => true,
       work$: (timer, add) => fired$(plan, made, timer, firingOf(timer), add),
       failed: (timer, error, retryMs) => ({
         ...{ type: 'failed', ...named(timer), error },
@@ -147,6 +150,8 @@ export function schedule(
 }
 
 type Target = Pick<Agent, 'call$' | 'with' | 'name'> | ScheduledSession | MakeCall<unknown>;
+
+const timerPrefix = 'schedule:';
 
 const requiredOf = ({ journal, store }: ScheduleOptions): readonly string[] =>
   journal === undefined && store === undefined
@@ -163,7 +168,11 @@ const rules: Readonly<Record<keyof ScheduleOptions | 'target' | 'message', Rule>
     (value) => value !== undefined && value !== null && value !== '',
     'a message for the agent',
   ],
-  name: isText,
+  name: [
+    // The id of its calls would be that of a timer.
+    (value) => typeof value === 'string' && !value.startsWith(timerPrefix),
+    `a string that does not start with '${timerPrefix}'`,
+  ],
   timeZone: isText,
   journal: [
     (value) => isRecord(value) && isTimerStore(value['store']),
@@ -175,9 +184,20 @@ const rules: Readonly<Record<keyof ScheduleOptions | 'target' | 'message', Rule>
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
+const idOf = (name: string, at: number): string => `${timerPrefix}${name}:${iso(at)}`;
+
+/** Whether a timer is one of a schedule. The name of another one may begin with its name and a colon, so the rest has to be a time. */
+const isTimerOf =
+  (name: string) =>
+  (id: string): boolean => {
+    const prefix = `${timerPrefix}${name}:`;
+    const at = Date.parse(id.slice(prefix.length));
+    return id.startsWith(prefix) && Number.isFinite(at) && id === idOf(name, at);
+  };
+
 interface Plan {
   readonly driver: CallStoreDriver;
-  readonly prefix: string;
+  readonly name: string;
   readonly times: CronTimes;
   readonly scheduler: SchedulerLike;
   readonly data: Readonly<Record<'cron' | 'timeZone', string>>;
@@ -185,12 +205,12 @@ interface Plan {
 
 /** Stores the first time after another one, and emits it; `undefined` after the last one. */
 const setAfter$ = (
-  { driver, prefix, times, data }: Plan,
+  { driver, name, times, data }: Plan,
   ms: number,
 ): Observable<Timer | undefined> => {
   const at = times.after(ms);
   if (at === undefined) return of(undefined);
-  const timer: Timer = { id: `${prefix}${iso(at)}`, at, about: `Scheduled for ${iso(at)}`, data };
+  const timer: Timer = { id: idOf(name, at), at, about: `Scheduled for ${iso(at)}`, data };
   return set$(driver, timer).pipe(
     // Another process stores it or makes its call.
     except(isConflict, () => of(timer)),

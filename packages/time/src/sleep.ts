@@ -17,7 +17,7 @@ import { jsonSchema } from 'millrace/schema';
 import { checkOptions, isRecord, isText, numberFrom, type Rule } from 'millrace/values';
 import { concatMap, map, type Observable, of } from 'rxjs';
 import { driverOf, type TimerStore } from './options.js';
-import { isRecorded$, set$, type Timer } from './timers.js';
+import { isRecorded$, set$, type Timer, written$ } from './timers.js';
 import { until$ } from './wait.js';
 
 /** How a sleep ended: an interrupt of the call ends it early. */
@@ -202,8 +202,10 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 export const slept = (at: number, now: number): string =>
   `The sleep has ended, at ${iso(at)}. It is ${iso(now)}.`;
 
-/** The prefix of the ids of sleeps. */
-export const sleepPrefix = 'sleep:';
+const sleepPrefix = 'sleep:';
+
+/** Whether a timer with this id is a sleep. */
+export const isSleepId = (id: string): boolean => id.startsWith(sleepPrefix);
 
 /** Stores the time before it suspends the call: if the process ends in between, the tool runs again, and keeps that time. */
 const suspended$ = (
@@ -242,11 +244,32 @@ const notRecorded = (callId: string): MillraceError =>
     `The call '${callId}' is not in the store of sleepLayer(), so nothing could wake it. Record it there: keepSessions(agent, store.sessions, { journal: journal(store.calls) }).`,
   );
 
-/** The timer of a suspended tool call, if it is a sleep. */
-export const sleepIn = (
-  request: unknown,
-): { readonly id: string; readonly at: number } | undefined => {
-  if (!isRecord(request)) return undefined;
-  const { sleep: id, at } = request;
-  return typeof id === 'string' && typeof at === 'number' ? { id, at } : undefined;
+/** A suspended tool call that sleeps. */
+export interface SleepingToolCall {
+  readonly toolCallId: string;
+  /** Of its timer. */
+  readonly id: string;
+  readonly at: number;
+}
+
+/**
+ * Emits the sleep of a suspension, or `undefined` if it is something else: a person may be asked with a request of the same shape, so only a
+ * stored timer of the tool call counts. Cold.
+ */
+export const sleepIn$ = (
+  driver: CallStoreDriver,
+  { from, toolCall, request }: Readonly<Record<string, unknown>>,
+): Observable<SleepingToolCall | undefined> => {
+  const id = isRecord(request) ? request['sleep'] : undefined;
+  const toolCallId = isRecord(toolCall) ? toolCall['id'] : undefined;
+  const isSleep = from === 'program' && typeof id === 'string' && isSleepId(id);
+  if (!isSleep || typeof toolCallId !== 'string') return of(undefined);
+  return written$(driver, id).pipe(
+    map(({ timer }) => {
+      const own = timer?.data['toolCallId'];
+      // In a suspension of a sub-agent, the id of the tool call comes after that of the call.
+      const isOwn = own !== undefined && `/${toolCallId}`.endsWith(`/${own}`);
+      return timer && isOwn ? { toolCallId, id, at: timer.at } : undefined;
+    }),
+  );
 };

@@ -77,7 +77,7 @@ interface Written {
   readonly isOver: boolean;
 }
 
-const written$ = (driver: CallStoreDriver, id: string): Observable<Written> =>
+export const written$ = (driver: CallStoreDriver, id: string): Observable<Written> =>
   driver.read$(id, { kind: 'step' }).pipe(
     concatMap((records) => records),
     toArray(),
@@ -149,40 +149,46 @@ export const claimed$ = <T>(
 /** The claim lasts until it is unsubscribed, so it does not complete by itself. */
 const ended = Symbol('ended');
 
-/** An unfinished call in a list: a timer with the prefix, or the error of one that cannot be read. */
+/** An unfinished call in a list: a wanted timer, or the error of one that cannot be read. */
 export interface ListedTimer {
   readonly id: string;
-  readonly updatedAt: number;
   readonly timer?: Timer;
   readonly error?: MillraceError;
 }
 
 /**
- * Emits the unfinished calls of a store, with the timers whose id starts with a prefix, the last written first, back to a time of the
- * store's clock. Lazy, and cold.
+ * Emits the unfinished calls of a store, with those timers whose ids are wanted. With `since`, a time of the clocks that write, only
+ * those that the list has before the first one that is older. Lazy, and cold.
  */
 export const pending$ = (
   driver: CallStoreDriver,
-  prefix: string,
+  isWanted: (id: string) => boolean,
   since: number,
 ): Observable<ListedTimer> =>
   defer(() => driver.list$({ isUnfinished: true })).pipe(
     concatMap((calls) => calls),
     takeWhile(({ updatedAt }) => updatedAt >= since),
-    map(listedTimer(prefix)),
+    map(listedTimer(isWanted)),
   );
 
 const listedTimer =
-  (prefix: string) =>
-  ({ callId: id, updatedAt, first, last }: StoredCall): ListedTimer => {
-    if (!id.startsWith(prefix) || last?.name === lastStep(id)) return { id, updatedAt };
+  (isWanted: (id: string) => boolean) =>
+  ({ callId: id, first, last }: StoredCall): ListedTimer => {
+    if (!isWanted(id) || last?.name === lastStep(id)) return { id };
     try {
       if (first?.name !== firstStep(id)) throw damaged(id);
-      return { id, updatedAt, timer: toTimer(id, first.text) };
+      if (isCall(first.text)) return { id };
+      return { id, timer: toTimer(id, first.text) };
     } catch (error) {
-      return { id, updatedAt, error: toMillraceError(error) };
+      return { id, error: toMillraceError(error) };
     }
   };
+
+/** A call of a user may have an id like that of a timer. */
+const isCall = (text: string): boolean => {
+  const written = parsedJson(text);
+  return isRecord(written) && !('timer' in written);
+};
 
 export const toMillraceError = (error: unknown): MillraceError =>
   isMillraceError(error) ? error : new MillraceError('unknown', messageOf(error));

@@ -4,18 +4,7 @@ import { calls$, journal } from 'millrace/journal';
 import { keepSessions } from 'millrace/sessions';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
-import {
-  concat,
-  concatMap,
-  defer,
-  lastValueFrom,
-  mergeMap,
-  NEVER,
-  of,
-  tap,
-  throwError,
-  toArray,
-} from 'rxjs';
+import { concatMap, defer, lastValueFrom, of, throwError, toArray } from 'rxjs';
 import { wake$ } from './index.js';
 import { collect, createWorld, day, mortal } from './world.test-support.js';
 
@@ -104,6 +93,41 @@ describe('wake$', () => {
     ask('eve', 'Sign, and come back.', 'c2');
     runTo(9 * day);
     expect(notices.slice(2)).toMatchObject([{ type: 'over', why: 'mixed' }]);
+  });
+
+  it('leaves a tool call of a person, whatever its request looks like', () => {
+    const { runTo, start, driver } = createWorld();
+    const request = { sleep: 'x', at: 1 };
+    const from = ['client', 'program', 'program'] as const;
+    let asked = 0;
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks a person.',
+      run: () => suspend({ ...request }, { from: from[asked++] }),
+    });
+    const both = [toolCall('sleep', { days: 1 }, 'nap'), toolCall('ask', {}, 'ask')];
+    const { ask: send, notices, model } = start([both, both, both], { tools: [ask] });
+    send('ada', 'Go.', 'c1');
+    send('eve', 'Go.', 'c2');
+    // The timer of another tool call.
+    const ids = collect(driver.list$())
+      .seen.flat()
+      .map(({ callId }) => callId);
+    request.sleep = ids.find((id) => id.startsWith('sleep:')) ?? '';
+    expect(request.sleep).not.toBe('');
+    send('joe', 'Go.', 'c3');
+    runTo(2 * day);
+    expect(notices).toMatchObject([{ why: 'mixed' }, { why: 'mixed' }, { why: 'mixed' }]);
+    expect(model.requests).toHaveLength(3);
+  });
+
+  it('takes no call of a user for a timer', () => {
+    const { runTo, start, driver } = createWorld();
+    const { notices } = start([]);
+    const record = { kind: 'step', name: 'sleep:a/call', seq: 0, text: '{"version":1}' } as const;
+    collect(driver.claim$('sleep:a').pipe(concatMap(({ append$ }) => append$([record])))).stop();
+    runTo(day);
+    expect(notices).toEqual([]);
   });
 
   it('needs no tool of that name any more', () => {
@@ -215,43 +239,6 @@ describe('a store that fails', () => {
     isDown = false;
     world.runTo(4 * day);
     expect(notices.at(-1)).toMatchObject({ type: 'woken' });
-  });
-
-  it('costs what is new, however many sleeps it has', () => {
-    const listedBy = (sleeps: number): number => {
-      const { store, driver, runTo, scheduler, start } = createWorld();
-      let listed = 0;
-      const counting = {
-        driver: {
-          ...driver,
-          list$: (...query: Parameters<typeof driver.list$>) =>
-            driver.list$(...query).pipe(
-              concatMap((calls) => calls.map((it) => [it])),
-              tap(() => (listed += 1)),
-            ),
-        },
-      };
-      const { ask, stop } = start(Array.from({ length: sleeps }, () => toThreeDays));
-      for (let at = 0; at < sleeps; at += 1) ask(`s${at}`, 'Sleep.', `c${at}`);
-      stop();
-      // A call that runs is written later than all sleeps.
-      runTo(100_000);
-      const running = store.driver
-        .claim$('running')
-        .pipe(
-          mergeMap(({ append$ }) =>
-            append$([{ kind: 'step', name: 'running/call', seq: 0, text: '{}' }]),
-          ),
-        );
-      collect(concat(running, NEVER));
-      const { stop: end } = collect(wake$(counting, () => [], { scheduler }));
-      runTo(110_000);
-      listed = 0;
-      runTo(1_110_000);
-      end();
-      return listed;
-    };
-    expect(listedBy(50)).toBe(listedBy(5));
   });
 });
 

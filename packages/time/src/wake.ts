@@ -24,12 +24,13 @@ import {
   type Observable,
   type ObservableInput,
   of,
+  reduce,
   type SchedulerLike,
   throwError,
 } from 'rxjs';
 import { due$, type Outcome, type StoreNotice } from './due.js';
 import { driverOf, loopRules, type TimerStore } from './options.js';
-import { sleepIn, sleepPrefix, slept } from './sleep.js';
+import { isSleepId, sleepIn$, slept } from './sleep.js';
 import { except, isConflict, isRecorded$, isTaken, type Timer } from './timers.js';
 import { backOffMs } from './wait.js';
 
@@ -79,11 +80,14 @@ export type WakeNotice<T = unknown> =
 export interface WakeOptions {
   /** Which sleeps to end: `({ agent }) => agent === 'support'`. Default: all. */
   readonly where?: ((sleep: Sleep) => boolean) | undefined;
-  /** How often the store is read for new sleeps, in milliseconds, from 100. Sleeps that it knows end on time. Default: 10,000. */
+  /**
+   * How often the store is read for new sleeps, in milliseconds, from 100. Sleeps that it knows end on time. With over a thousand unfinished calls, a new sleep of a
+   * process whose clock is more than a minute behind is found later, within 5 minutes. Default: 10,000.
+   */
   readonly pollMs?: number | undefined;
   /** How many calls run at the same time. Default: 4. */
   readonly parallel?: number | undefined;
-  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 10. A store that fails does not count. */
+  /** How often a call is tried that fails with a `retryable` error, with a growing delay. Default: 10. Failures of the store, `busy` and lost claims do not count. */
   readonly maxAttempts?: number | undefined;
   /** Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -135,7 +139,7 @@ export function wake$(
   // eslint-disable-next-line rxjs-x/finnish -- a function, which returns an Observable, or another target
   const wakes = { driver, target, scheduler, given: defined({ scheduler: options.scheduler }) };
   return due$<WakeNotice>({
-    ...{ driver, prefix: sleepPrefix, scheduler, pollMs, parallel, maxAttempts },
+    ...{ driver, isWanted: isSleepId, scheduler, pollMs, parallel, maxAttempts },
     where: (timer) => where(sleepOf(timer)),
     work$: (timer) => woken$(wakes, timer),
     failed: (timer, error, retryMs) => ({
@@ -311,26 +315,29 @@ interface Waits {
 const waitsOf$ = (driver: CallStoreDriver, callId: string): Observable<Waits> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     concatMap((records) => records),
-    map(({ name, text }) => (name === `${callId}/reply` ? waitsIn(text) : unfinished)),
-    last(undefined, { status: 'unknown', sleeps: {}, others: 0 } satisfies Waits),
+    last(undefined, undefined),
+    concatMap((record) => {
+      if (record === undefined) return of(noWaits('unknown'));
+      return record.name === `${callId}/reply`
+        ? waitsIn$(driver, record.text)
+        : of(noWaits('unfinished'));
+    }),
   );
 
-const unfinished: Waits = { status: 'unfinished', sleeps: {}, others: 0 };
+const noWaits = (status: Waits['status']): Waits => ({ status, sleeps: {}, others: 0 });
 
-const waitsIn = (text: string): Waits => {
+const waitsIn$ = (driver: CallStoreDriver, text: string): Observable<Waits> => {
   const reply = parsedJson(text);
   const given = isRecord(reply) ? reply['suspensions'] : undefined;
   const suspensions: readonly unknown[] = Array.isArray(given) ? given : [];
-  const entries = suspensions.filter(isRecord).map(({ toolCall, request }) => {
-    const id = isRecord(toolCall) ? toolCall['id'] : undefined;
-    return [String(id), sleepIn(request)] as const;
-  });
-  const sleeps = entries.flatMap(([id, sleep]) =>
-    sleep === undefined ? [] : [[id, sleep] as const],
+  return from(suspensions.filter(isRecord)).pipe(
+    concatMap((suspension) => sleepIn$(driver, suspension)),
+    reduce(
+      ({ status, sleeps, others }: Waits, sleep): Waits =>
+        sleep === undefined
+          ? { status, sleeps, others: others + 1 }
+          : { status, sleeps: { ...sleeps, [sleep.toolCallId]: sleep }, others },
+      noWaits('ended'),
+    ),
   );
-  return {
-    status: 'ended',
-    sleeps: Object.fromEntries(sleeps),
-    others: entries.length - sleeps.length,
-  };
 };

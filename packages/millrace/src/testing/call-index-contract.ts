@@ -200,6 +200,7 @@ export const callIndexChecks = (check: CheckOfCalls): readonly Check[] => [
         all.map(({ callId }) => callId),
         ['a', 'd', 'c', 'b'],
       );
+      deepStrictEqual(await idsOf(driver, { isUnfinished: true }), ['a', 'c', 'b']);
     }
   }),
   check('deletes many calls, but none that is open', async ({ first, second }) => {

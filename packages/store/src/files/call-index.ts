@@ -31,8 +31,10 @@ export interface CallIndex {
   open(call: ClaimedCall): Promise<CallEntry>;
   /** The calls that were last written until then, the latest first. */
   calls(until: number): AsyncGenerator<NamedCall>;
-  /** The calls that have not ended. May contain others. */
+  /** The calls that have not ended, the last written first. May contain others. */
   unfinished(): Promise<readonly NamedCall[]>;
+  /** Their names, in no order, without a look at their files. */
+  unfinishedNames(): Promise<readonly string[]>;
   /** Whether a list shows what it has found under a name. Corrects the entry if it is wrong. */
   readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
   /** Deletes the entries of calls that are removed. Needs their locks. */
@@ -50,6 +52,8 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
   const { ended, unfinished } = entries;
   const isBuilt = indexBuilder(root, entries, reading);
   const { whileClosed, correct } = createCorrections(root, entries, reading);
+  const unfinishedNames = async (): Promise<readonly string[]> =>
+    (await isBuilt()) ? unfinished.names() : storedDirectories(root);
   return {
     prepare: async () => {
       if (existsSync(root)) return;
@@ -63,10 +67,8 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
       if (await isBuilt()) yield* byIndex(root, entries, until);
       else yield* await byTime(root, await storedDirectories(root), 'missing');
     },
-    unfinished: async () => {
-      const names = (await isBuilt()) ? unfinished.names() : storedDirectories(root);
-      return (await names).map((name) => ({ name, from: 'unfinished' }));
-    },
+    unfinished: async () => byTime(root, await unfinishedNames(), 'unfinished'),
+    unfinishedNames,
     isShown: async (named, found) => {
       const isRight = isEntryOf(named, found);
       // An index on a disk that is read-only stays as it is.

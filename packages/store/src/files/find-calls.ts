@@ -38,7 +38,7 @@ export async function* findCalls(
     call.updatedAt <= writtenUntil && !(isUnfinished === true && end !== undefined);
   if (sessionId !== undefined) {
     const all = await sessionIndex.of(sessionId);
-    const names = isUnfinished && new Set((await index.unfinished()).map(({ name }) => name));
+    const names = isUnfinished && new Set(await index.unfinishedNames());
     const entries = names ? all.filter(({ name }) => names.has(name)) : all;
     // A session usually needs only its latest calls.
     yield* list(entries, { pages: [5], matches, isShown: isShownIn(search, sessionId) });
