@@ -101,7 +101,9 @@ const answer$ = (
   const clean = (text: string): string => withoutKeys(redactor.error(text));
   const names = namesOf(request, options);
   const reader = createPartReader({
-    ...{ vendor, toolNameOf: (name: string) => names.fromWire(name) },
+    vendor,
+    toolNameOf: (name) => names.fromWire(name),
+    hasTool: (name) => request.tools?.some((it) => it.name === name) === true,
     report: context.report,
     ...(context.working === undefined ? {} : { working: context.working }),
   });

@@ -1,7 +1,7 @@
 import { MillraceError, type ModelChunk } from 'millrace';
 import { at, type JsonRecord } from '@millrace/wire';
 import { headerIn } from './headers.js';
-import { finishFacts, finishOf, usageChunks } from './read-usage.js';
+import { finishOf } from './read-usage.js';
 
 type Chunks = readonly ModelChunk[];
 
@@ -12,7 +12,7 @@ export interface AnswerEnd {
   /** Takes each part, and what was read from it. */
   readonly note: (part: JsonRecord, chunks: Chunks) => void;
   /**
-   * The last chunks of the answer. Throws `invalidResponse` if it is incomplete. `missing` are the ids of tool calls that started, and
+   * The finish of the answer. Throws `invalidResponse` if it is incomplete. `missing` are the ids of tool calls that started, and
    * did not arrive.
    */
   readonly close: (missing: readonly string[]) => Chunks;
@@ -52,12 +52,7 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
           'is incomplete: it ends with tool calls, but its AI SDK package read none',
         );
       }
-      const facts = finishFacts(finished);
-      return [
-        ...usageChunks(finished?.['usage']),
-        ...(Object.keys(facts).length === 0 ? [] : [{ type: 'facts' as const, facts }]),
-        { type: 'finish', finish },
-      ];
+      return [{ type: 'finish', finish }];
     },
   };
 };

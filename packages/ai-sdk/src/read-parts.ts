@@ -1,18 +1,23 @@
-import { type ContentBlock, MillraceError, type ModelChunk, type ModelContext } from 'millrace';
+import {
+  type ContentBlock,
+  MillraceError,
+  type ModelChunk,
+  type ModelContext,
+  type VendorFacts,
+} from 'millrace';
 import { isRecord } from 'millrace/values';
 import { at, failure, faultOf, type JsonRecord, listAt, textAt } from '@millrace/wire';
 import { createAnswerEnd } from './answer-end.js';
 import { createOpenTexts } from './open-texts.js';
-import { responseFacts } from './read-usage.js';
-import { createToolInputs } from './tool-inputs.js';
+import { finishFacts, responseFacts, usageChunks } from './read-usage.js';
+import { createToolInputs, type RequestTools } from './tool-inputs.js';
 import type { VendorPartKind } from './vendor-parts.js';
 
 type Chunks = readonly ModelChunk[];
 
-interface ReaderSource extends Pick<ModelContext, 'report' | 'working'> {
+interface ReaderSource extends Pick<ModelContext, 'report' | 'working'>, RequestTools {
   /** The name of the provider. */
   readonly vendor: string;
-  readonly toolNameOf: (wireName: string) => string;
 }
 
 export interface PartReader {
@@ -25,17 +30,17 @@ export interface PartReader {
 }
 
 /**
- * Creates the reader of the parts of one answer. Deltas are a preview: a `tool-call` part decides on the arguments, and the finish
- * part on the usage and on whether the answer is complete. Unknown parts are ignored.
+ * Creates the reader of the parts of one answer. Deltas are a preview: a whole `tool-call` part decides which tool is called, with
+ * which arguments and who runs it, and the finish part on the usage and on whether the answer is complete. Unknown parts are ignored.
  */
 export const createPartReader = ({
   vendor,
-  toolNameOf,
   report,
   working,
+  ...tools
 }: ReaderSource): PartReader => {
   const texts = createOpenTexts(vendor);
-  const inputs = createToolInputs(vendor, toolNameOf);
+  const inputs = createToolInputs(vendor, tools);
   const answerEnd = createAnswerEnd(vendor);
   /** Tools that the provider runs. */
   const running = new Map<string, string>();
@@ -48,6 +53,7 @@ export const createPartReader = ({
 
   const toolCall = (part: JsonRecord): Chunks => {
     const chunks = inputs.call(part);
+    if (chunks === undefined) return [];
     if (part['providerExecuted'] !== true) return other(chunks);
     running.set(textAt(part, 'toolCallId'), textAt(part, 'toolName'));
     return vendorBlock('tool-call', { ...plain(part), input: inputIn(part) });
@@ -67,7 +73,7 @@ export const createPartReader = ({
       : chunks;
   };
   const works = (): Chunks => {
-    const tool = [...running.values()].at(-1);
+    const tool = [...running.values()].at(-1) ?? inputs.unseen();
     const on = tool ?? (texts.isThinking() ? 'reasoning' : undefined);
     if (on !== undefined) working?.(on);
     return [];
@@ -81,7 +87,7 @@ export const createPartReader = ({
         );
         return [];
       case 'response-metadata':
-        return [{ type: 'facts', facts: { name: vendor, ...responseFacts(part) } }];
+        return factsChunks({ name: vendor, ...responseFacts(part) });
       case 'text-start':
         return texts.start('text', part);
       case 'text-delta':
@@ -97,7 +103,7 @@ export const createPartReader = ({
       case 'tool-input-start':
         return other(inputs.start(part));
       case 'tool-input-delta':
-        return inputs.delta(part);
+        return [...inputs.delta(part), ...works()];
       case 'tool-call':
         return toolCall(part);
       case 'tool-result':
@@ -118,6 +124,9 @@ export const createPartReader = ({
       case 'raw':
         throwFaultIn(vendor, part['rawValue']);
         return works();
+      case 'finish':
+        // An answer that fails at its end also has a cost.
+        return [...usageChunks(part['usage']), ...factsChunks(finishFacts(part))];
       case 'error':
         // It is mapped as anything else that a provider throws.
         throw part['error'];
@@ -126,20 +135,39 @@ export const createPartReader = ({
     }
   };
 
+  /** The content so far: all but a withdrawn preview is emitted again. */
+  const content: ModelChunk[] = [];
+  const kept = (chunks: Chunks): Chunks => {
+    content.push(...chunks.filter(({ type }) => !reports.has(type)));
+    return chunks;
+  };
   return {
     open: (headers) => answerEnd.open(headers),
     read: (part) => {
       if (!isRecord(part)) return [];
       const chunks = read(part);
       answerEnd.note(part, chunks);
-      return chunks;
+      return kept(chunks);
     },
     end: () => {
       const closing = answerEnd.close(inputs.missing());
-      return [...texts.close(), ...closing];
+      const last = kept(texts.close());
+      if (!content.some(inputs.isWithdrawn)) return [...last, ...closing];
+      return [restart, ...content.filter((it) => !inputs.isWithdrawn(it)), ...closing];
     },
   };
 };
+
+const reports: ReadonlySet<ModelChunk['type']> = new Set(['usage', 'facts']);
+
+const restart: ModelChunk = {
+  type: 'restart',
+  why: 'The answer does not contain a tool call that was announced.',
+  isSameRequest: true,
+};
+
+const factsChunks = (facts: VendorFacts): Chunks =>
+  Object.keys(facts).length === 0 ? [] : [{ type: 'facts', facts }];
 
 /**
  * Throws the error that an event of the vendor has, at its top or in one of its choices. Several packages read a choice without it: a

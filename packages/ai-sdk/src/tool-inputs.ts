@@ -5,10 +5,20 @@ import { mergedMetadata, toVendorData } from './vendor-parts.js';
 
 type Chunks = readonly ModelChunk[];
 
-/** A tool call while its input streams. */
-interface OpenInput {
-  readonly index: number;
+/** The tools of a request, by their names at the vendor. */
+export interface RequestTools {
+  readonly toolNameOf: (wireName: string) => string;
+  /** Whether a tool of the request has this name, so that a call of it is expected to run here. */
+  readonly hasTool: (name: string) => boolean;
+}
+
+/** The preview of a tool call: its input while it streams. */
+interface Preview {
   readonly id: string;
+  readonly wireName: string;
+  /** The index of its chunks; absent if nothing is emitted before the whole call arrives. */
+  readonly index: number | undefined;
+  /** It announced a call that the provider runs. */
   readonly isForeign: boolean;
   readonly deltas: string[];
   metadata: JsonRecord | undefined;
@@ -17,71 +27,104 @@ interface OpenInput {
 export interface ToolInputs {
   readonly start: (part: JsonRecord) => Chunks;
   readonly delta: (part: JsonRecord) => Chunks;
-  /** A whole call: it decides, and what streamed before was a preview. */
-  readonly call: (part: JsonRecord) => Chunks;
+  /**
+   * A whole call: its name, id, input and who runs it count, whatever its preview announced. A call that the provider runs has no
+   * chunks. Returns `undefined` if an identical call has arrived: it must not run twice.
+   */
+  readonly call: (part: JsonRecord) => Chunks | undefined;
   /** The ids of calls that were announced, and did not arrive. */
   readonly missing: () => readonly string[];
+  /** The name of the tool whose input streams without chunks. */
+  readonly unseen: () => string | undefined;
+  /** Whether a chunk belongs to a preview that no whole call has confirmed. */
+  readonly isWithdrawn: (chunk: ModelChunk) => boolean;
 }
 
 /**
- * Reads the tool calls of one answer. Each gets an index of its own, so that two with the same id stay two. A call that the provider runs
- * itself is no chunk here.
+ * Reads the tool calls of one answer. Each has an index of its own, so different calls with the same id stay apart. Only previews
+ * that name a tool of the request are emitted: providers also announce calls that they run themselves.
  */
 export const createToolInputs = (
   vendor: string,
-  toolNameOf: (wireName: string) => string,
+  { toolNameOf, hasTool }: RequestTools,
 ): ToolInputs => {
-  const open = new Map<string, OpenInput>();
+  const open = new Map<string, Preview>();
+  const read = new Set<string>();
+  /** The indexes of previews that were emitted, and that no whole call has confirmed. */
+  const unconfirmed = new Set<number>();
   let count = 0;
-  const begin = (part: JsonRecord, id: string): OpenInput => ({
-    index: count++,
-    id,
-    isForeign: part['providerExecuted'] === true,
-    deltas: [],
-    metadata: mergedMetadata(undefined, part['providerMetadata']),
-  });
+  const announced = ({ index, id, wireName }: Preview): Chunks =>
+    index === undefined ? [] : [named(index, id, toolNameOf(wireName))];
+  const isRepeated = (part: JsonRecord): boolean => {
+    const id = textAt(part, 'toolCallId');
+    const { toolName, input, providerExecuted } = part;
+    const key = JSON.stringify([id, toolName, input, providerExecuted === true]);
+    const isKnown = id !== '' && read.has(key);
+    read.add(key);
+    return isKnown;
+  };
+  /** The preview that a whole call continues, if both are about the same local call. */
+  const confirmed = (preview: Preview | undefined, part: JsonRecord): Preview | undefined => {
+    if (preview?.index === undefined || preview.wireName !== textAt(part, 'toolName')) {
+      return undefined;
+    }
+    unconfirmed.delete(preview.index);
+    return preview;
+  };
   return {
     start: (part) => {
-      const id = textAt(part, 'id');
-      const input = begin(part, id);
-      open.set(id, input);
-      return input.isForeign ? [] : [named(input, toolNameOf(textAt(part, 'toolName')))];
+      const [id, wireName] = [textAt(part, 'id'), textAt(part, 'toolName')];
+      const isForeign = part['providerExecuted'] === true;
+      const isShown = !isForeign && hasTool(toolNameOf(wireName));
+      const metadata = mergedMetadata(undefined, part['providerMetadata']);
+      const index = isShown ? count++ : undefined;
+      const preview: Preview = { id, wireName, index, isForeign, deltas: [], metadata };
+      // Another preview with this id is superseded: no call can confirm it.
+      open.set(id, preview);
+      if (index !== undefined) unconfirmed.add(index);
+      return announced(preview);
     },
     delta: (part) => {
-      const input = open.get(textAt(part, 'id'));
+      const preview = open.get(textAt(part, 'id'));
       const json = textAt(part, 'delta');
-      if (input === undefined) throw stray(vendor);
-      input.metadata = mergedMetadata(input.metadata, part['providerMetadata']);
-      input.deltas.push(json);
-      const { index, id, isForeign } = input;
-      return isForeign || json === '' ? [] : [{ type: 'toolCall', index, ...idOf(id), json }];
+      if (preview === undefined) throw stray(vendor);
+      preview.metadata = mergedMetadata(preview.metadata, part['providerMetadata']);
+      preview.deltas.push(json);
+      const { index, id } = preview;
+      return index === undefined || json === ''
+        ? []
+        : [{ type: 'toolCall', index, ...idOf(id), json }];
     },
     call: (part) => {
       const id = textAt(part, 'toolCallId');
-      const known = open.get(id);
+      const preview = open.get(id);
       open.delete(id);
-      const input = known ?? begin(part, id);
-      const metadata = mergedMetadata(input.metadata, part['providerMetadata']);
+      if (isRepeated(part)) return undefined;
+      if (part['providerExecuted'] === true) return [];
+      const shown = confirmed(preview, part);
+      const index = shown?.index ?? count++;
+      const metadata = mergedMetadata(preview?.metadata, part['providerMetadata']);
       return [
-        ...(known === undefined || known.isForeign
-          ? [named(input, toolNameOf(textAt(part, 'toolName')))]
-          : []),
+        ...(shown === undefined ? [named(index, id, toolNameOf(textAt(part, 'toolName')))] : []),
         {
           type: 'toolCall',
-          index: input.index,
+          index,
           ...idOf(id),
-          ...decided(input.isForeign ? '' : input.deltas.join(''), part['input']),
+          ...decided(shown?.deltas.join('') ?? '', part['input']),
           ...toVendorData(vendor, metadata),
         },
       ];
     },
     missing: () => [...open.values()].filter(({ isForeign }) => !isForeign).map(({ id }) => id),
+    unseen: () => [...open.values()].findLast(({ index }) => index === undefined)?.wireName,
+    isWithdrawn: (chunk) =>
+      chunk.type === 'toolCall' && chunk.index !== undefined && unconfirmed.has(chunk.index),
   };
 };
 
 const idOf = (id: string): { readonly id?: string } => (id === '' ? {} : { id });
 
-const named = ({ index, id }: OpenInput, name: string): ModelChunk => ({
+const named = (index: number, id: string, name: string): ModelChunk => ({
   type: 'toolCall',
   index,
   ...idOf(id),
@@ -93,7 +136,8 @@ const decided = (
   preview: string,
   input: unknown,
 ): { readonly json?: string; readonly input?: unknown } => {
-  if (typeof input !== 'string') return input === undefined || input === null ? {} : { input };
+  if (input === undefined || input === null) return preview === '' ? {} : { input: {} };
+  if (typeof input !== 'string') return { input };
   if (input === preview) return {};
   if (preview === '') return { json: input };
   // It replaces the preview. What is no JSON stays a string, and is reported to the model.

@@ -32,16 +32,14 @@ export const chatStop = { finish_reason: 'stop' };
 export const chatCalls = { finish_reason: 'tool_calls' };
 export const chatText = (content: string): Response => completion({ delta: { content } }, chatStop);
 
+const body = { object: 'response', id: 'r1', model: 'm', created_at: 1 };
 /** An answer of the Responses API. */
 export const response = (...list: readonly object[]): Response =>
-  events([
-    { type: 'response.created', response: { id: 'r1', model: 'm', created_at: 1 } },
-    ...list,
-  ]);
+  events([{ type: 'response.created', response: { ...body, output: [] } }, ...list]);
 export const completed = (output: readonly object[] = []): object => ({
   type: 'response.completed',
   response: {
-    ...{ id: 'r1', model: 'm', created_at: 1, output },
+    ...{ ...body, output, status: 'completed' },
     usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
   },
 });
