@@ -142,6 +142,38 @@ describe('T11: searchTools', () => {
     expect(results[2]).toBe('brewed');
   });
 
+  it('searches tools as soon as there are more than the limit, and shows all when there are fewer again', async () => {
+    const late = fortyTools.slice(0, 30);
+    const changing = tool({
+      name: 'connect',
+      description: 'Connects a server.',
+      run: (_input, { toolkit }) => {
+        late.forEach((it) => toolkit.add(it));
+        return 'connected';
+      },
+    });
+    const leaving = tool({
+      name: 'disconnect',
+      description: 'Disconnects it.',
+      run: (_input, { toolkit }) => {
+        late.forEach((it) => toolkit.remove(it.name));
+        return 'disconnected';
+      },
+    });
+    const script = [
+      [toolCall('connect')],
+      search('weather'),
+      [toolCall('disconnect')],
+      [text('.')],
+    ];
+    const { shown, results } = await play(script, {}, [changing, leaving]);
+    expect(shown[0]).toEqual(['connect', 'disconnect']);
+    expect(shown[1]).toEqual(['connect', 'search_tools']);
+    expect(shown[2]).toContain('get_weather');
+    expect(results[1]).toMatch(/^Loaded: .*get_weather/);
+    expect(shown[3]).toEqual(['connect', 'disconnect']);
+  });
+
   it('searches what selectTools has left', async () => {
     const model = scriptedModel(search('weather forecast'), [text('.')]);
     const select = () => fortyTools.slice(1).map(({ name }) => name);

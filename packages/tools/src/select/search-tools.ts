@@ -24,7 +24,7 @@ export interface SearchToolsOptions {
   readonly limit?: number | undefined;
   /** Names of tools that the model always sees. Default: none. */
   readonly pinned?: readonly string[] | undefined;
-  /** If a call has no more tools than this, the model sees them all, and no search. Default: 20. */
+  /** If a request has no more tools than this, the model sees them all, and no search. Tools that come during the call count. Default: 20. */
   readonly above?: number | undefined;
   /** Searches by meaning, too. Default: by words only. */
   readonly embedder?: Embedder | undefined;
@@ -92,16 +92,19 @@ export const searchTools = (options: SearchToolsOptions = {}): Layer => {
       const { toolChoice } = call.options.request ?? {};
       const forced = typeof toolChoice === 'object' ? [toolChoice.name] : [];
       const shown = new Set([...pinned, ...forced, 'manage_tools', 'read_result', name]);
-      if (call.status !== 'prepared' || call.toolkit.current.tools.length <= above) {
-        return next(call);
-      }
+      if (call.status !== 'prepared') return next(call);
       const { toolkit } = call;
       const searchable = (): readonly Tool[] =>
         toolkit.current.tools.filter((it) => !shown.has(it.name));
       const searching = addTools(searchTool(name, limit, select, searchable)).call?.(context);
-      const isShown = (it: string): boolean => shown.has(it) || context.local(loaded).names.has(it);
+      // Asked for each request: servers of MCP offer tools at any time.
+      const shownOf = ({ names }: Toolkit): readonly string[] => {
+        const others = names.filter((it) => it !== name);
+        if (others.length <= above) return others;
+        return names.filter((it) => shown.has(it) || context.local(loaded).names.has(it));
+      };
       return (
-        searching?.((added) => next({ ...added, toolkit: partOf(added.toolkit, isShown) })) ?? next
+        searching?.((added) => next({ ...added, toolkit: partOf(added.toolkit, shownOf) })) ?? next
       )(call);
     },
   };
@@ -118,7 +121,8 @@ const searchTool = (
 ): Tool =>
   tool({
     name,
-    description: `Searches ${searchable().length} more tools, and loads those that fit: you can call them from your next step on. Search before you say that something cannot be done.`,
+    description:
+      'Searches more tools, which you do not see yet, and loads those that fit: you can call them from your next step on. Search before you say that something cannot be done.',
     input: jsonSchema({
       type: 'object',
       properties: {
@@ -220,20 +224,24 @@ type ToolkitCell = Call['toolkit'];
 type Toolkit = ToolkitCell['current'];
 
 /** A view of a toolkit that declares some of its tools only. All can be called, and changes of either are in both. */
-const partOf = (whole: ToolkitCell, isShown: (name: string) => boolean): ToolkitCell => {
+const partOf = (
+  whole: ToolkitCell,
+  shownOf: (current: Toolkit) => readonly string[],
+): ToolkitCell => {
   const made: { of?: Toolkit; part?: Toolkit } = {};
   return {
     get current() {
       const { current } = whole;
-      const names = current.names.filter(isShown);
+      const names = shownOf(current);
+      const declared = new Set(names);
       // Kept while it is the same: equal declarations are serialized once.
       if (made.of !== current || made.part?.names.join() !== names.join()) {
         made.of = current;
         made.part = {
           ...current,
           names,
-          tools: current.tools.filter((it) => isShown(it.name)),
-          declarations: current.declarations.filter((it) => isShown(it.name)),
+          tools: current.tools.filter((it) => declared.has(it.name)),
+          declarations: current.declarations.filter((it) => declared.has(it.name)),
           find: (name) => current.find(name),
         };
       }
