@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type CallOptions, createAgent, MillraceError, type Reply, tool } from 'millrace';
-import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
+import { type CallOptions, createAgent, MillraceError, type Reply, tool, watch } from 'millrace';
+import { marbles, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { cost } from 'millrace/traffic';
 import {
   concat,
   firstValueFrom,
@@ -14,7 +15,16 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { type CaseResult, type EvalEvent, evaluate, exactAnswer, summary } from './index.js';
+import {
+  type CaseResult,
+  type EvalEvent,
+  evalTable,
+  type EvalTarget,
+  evaluate,
+  type EvaluateOptions,
+  exactAnswer,
+  summary,
+} from './index.js';
 
 const agent = createAgent({ model: scriptedModel([text('x')]) });
 const reply = await agent.call('x');
@@ -249,11 +259,55 @@ describe('evaluate', () => {
       ...{ usage: { inputTokens: 6, cacheReadTokens: 2 }, scorerUsage: { outputTokens: 4 } },
       ...{ iterations: 4, cost: 0.06, trialCount: 2 },
     });
-    const priced = { ...reply, cost: { total: 0.5 } };
-    expect((await onlyCase(() => of(priced), [{ input: 'a' }], fine)).cost).toBe(0.5);
-    expect((await onlyCase(() => of(reply), [{ input: 'a' }], fine)).cost).toBeUndefined();
+    expect(await onlyCase(() => of(reply), [{ input: 'a' }], fine)).not.toHaveProperty('cost');
+    expect(await onlyCase(() => of(reply), [{ input: 'a' }], fine)).not.toHaveProperty(
+      'costAtLeast',
+    );
     const broken = await onlyCase(() => of(reply), [{ input: 'a' }], fine, { cost: () => NaN });
     expect(broken.trials[0]?.error?.message).toContain("'cost' must return a number");
+  });
+
+  it('counts failed calls, and has no total if a price is missing or a call reports no cost', async () => {
+    const used = { type: 'usage', usage: { inputTokens: 1_000_000 } } as const;
+    const layer = cost({
+      currency: 'USD',
+      date: '2026-11-30',
+      prices: { priced: { input: 2, output: 2 } },
+    });
+    const agentWith = (name: string, ...script: readonly ScriptedAnswer[]) =>
+      createAgent({ model: { ...scriptedModel(...script), name }, use: [layer] });
+    const failing = () =>
+      concat(
+        [used],
+        throwError(() => new MillraceError('auth', 'No.')),
+      );
+    const costOf = async (...inputs: string[]) => {
+      const agents = new Map([
+        ['priced', agentWith('priced', [text('a'), used])],
+        ['failing', agentWith('priced', failing)],
+        ['free', agentWith('free', [text('b'), used])],
+      ]);
+      const target: EvalTarget = (input, options) =>
+        agents.get(String(input))?.call$(input, options) ?? throwError(() => new Error('No call.'));
+      const result = await summaryOf(
+        target,
+        inputs.map((input) => ({ input })),
+        fine,
+      );
+      const line = evalTable(result, { time: false }).split('\n')[inputs.length + 1];
+      return [result.cost, result.costAtLeast, /(?:at least )?\S+$/u.exec(line ?? '')?.[0]];
+    };
+    expect(await costOf('priced', 'failing')).toEqual([4, 4, '4.00']);
+    expect(await costOf('priced', 'free')).toEqual([undefined, 2, 'at least 2.00']);
+    expect(await costOf('priced', 'broken')).toEqual([undefined, 2, 'at least 2.00']);
+  });
+
+  it('keeps the layers of a case beside its own', async () => {
+    const seen: string[] = [];
+    const use = [watch(({ type }) => seen.push(type))];
+    const cases = [{ input: 'a', options: { use } }];
+    await summaryOf(createAgent({ model: scriptedModel([text('x')]) }), cases, fine);
+    expect(seen).toContain('postCall');
   });
 
   it('evaluates an agent with tools, and an Observable that emits more than one reply by its last', async () => {
@@ -352,6 +406,25 @@ describe('evaluate', () => {
   ])('is misused: %s', (message, misuse) => {
     expect(misuse).toThrow(
       expect.objectContaining({ code: 'config', message: expect.stringContaining(message) }),
+    );
+  });
+
+  const wrong: Readonly<Record<keyof EvaluateOptions, readonly unknown[]>> = {
+    name: [null, 5, {}],
+    repeats: [null, 0, 1.5, '2', NaN, Infinity],
+    concurrency: [null, 0, 1.5, '2', NaN, Infinity],
+    passAt: [null, -0.1, 1.1, '0.5', '', true, [], NaN],
+    scorerMs: [null, -1, '5', NaN, Infinity, 2 ** 31],
+    cost: [null, 1, {}],
+    scheduler: [null, 1, {}],
+  };
+  it.each(
+    Object.entries(wrong).flatMap(([name, values]) =>
+      values.map((value) => [name, value] as const),
+    ),
+  )('refuses the option %s: %p', (name, value) => {
+    expect(() => evaluate(agent, [{ input: 'a' }], fine, { [name]: value })).toThrow(
+      expect.objectContaining({ code: 'config', message: expect.stringContaining(`'${name}'`) }),
     );
   });
 

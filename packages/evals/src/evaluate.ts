@@ -1,14 +1,22 @@
-import { type CallOptions, type Input, isMillraceError, MillraceError, type Reply } from 'millrace';
+import {
+  type CallOptions,
+  type Input,
+  isMillraceError,
+  MillraceError,
+  type Reply,
+  watch,
+} from 'millrace';
+import type {} from 'millrace/traffic';
 import {
   checkOptions,
   type Complete,
   defined,
   having,
+  isDelay,
   isFunction,
   isRecord,
   isText,
   messageOf,
-  numberFrom,
   type Rule,
   wholeNumber,
 } from 'millrace/values';
@@ -42,6 +50,7 @@ import {
   type EvalSummary,
   summarize,
   totalsOf,
+  type TrialCost,
   type TrialResult,
 } from './results.js';
 import { type EvalTrial, inputText, type Scorer, type ScoreResult, score$ } from './score.js';
@@ -76,7 +85,7 @@ export interface EvaluateOptions {
   readonly passAt?: number | undefined;
   /** How long a scorer may take, in milliseconds. Default: 60,000. */
   readonly scorerMs?: number | undefined;
-  /** Computes the cost of a call, in a currency of yours. Default: the total of `reply.cost`, if the agent has the layer `cost` and the total is known. */
+  /** Computes the cost of a call, in a currency of yours; that of a failed call is unknown. Default: what the layer `cost` of the agent reports, also for failed calls. */
   readonly cost?: ((reply: Reply) => number) | undefined;
   /** The scheduler of all calls, time-outs and durations. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -165,7 +174,7 @@ type Setting = Complete<Omit<EvaluateOptions, 'cost' | 'scheduler'>> &
 
 type NamedCase<Expected> = EvalCase<Expected> & { readonly id: string };
 
-type Ended = Pick<TrialResult, 'reply' | 'error' | 'ms' | 'cost'>;
+type Ended = Pick<TrialResult, 'reply' | 'error' | 'ms' | keyof TrialCost>;
 
 const trial$ = <Expected>(
   call: Call,
@@ -195,7 +204,12 @@ const ended$ = (
     const clock = scheduler ?? asyncScheduler;
     const startedAt = clock.now();
     const elapsed = (): number => Math.max(0, clock.now() - startedAt);
-    return defer(() => call(input, { ...options, ...defined({ scheduler }) })).pipe(
+    let failed: TrialCost = {};
+    const watching = watch((event, { parent }) => {
+      if (event.type === 'failedCallCost' && parent === undefined) failed = reported(event.cost);
+    });
+    const use = [...(options?.use ?? []), watching];
+    return defer(() => call(input, { ...options, use, ...defined({ scheduler }) })).pipe(
       // A call is recorded after its reply.
       takeLast(1),
       throwIfEmpty(noReply),
@@ -203,7 +217,9 @@ const ended$ = (
         if (!isReply(reply)) throw noReply();
         return { reply, ms: elapsed(), ...costOf(reply, cost) };
       }),
-      catchError((error: unknown) => of({ error: callError(error), ms: elapsed() })),
+      catchError((error: unknown) =>
+        of({ error: callError(error), ms: elapsed(), ...(cost === undefined && failed) }),
+      ),
     );
   });
 
@@ -240,17 +256,20 @@ const scores$ = <Expected>(
 const hasPassed = (scores: TrialResult['scores'], { passAt }: Setting): boolean =>
   Object.values(scores).every((it) => it.status === 'scored' && it.score >= passAt);
 
-const costOf = (reply: Reply, cost: EvaluateOptions['cost']): Pick<Ended, 'cost'> => {
-  const value = cost === undefined ? totalIn(reply) : cost(reply);
-  if (value === undefined) return {};
-  if (Number.isFinite(value) && value >= 0) return { cost: value };
+const costOf = (reply: Reply, cost: EvaluateOptions['cost']): TrialCost => {
+  if (cost === undefined) return reported('cost' in reply ? reply.cost : undefined);
+  const value = cost(reply);
+  if (Number.isFinite(value) && value >= 0) return { cost: value, costAtLeast: value };
   throw new MillraceError('config', "evaluate(): 'cost' must return a number of at least 0.");
 };
 
-/** The total that the layer `cost` has computed. */
-const totalIn = (reply: object): number | undefined => {
-  const cost = 'cost' in reply ? reply.cost : undefined;
-  return isRecord(cost) && typeof cost['total'] === 'number' ? cost['total'] : undefined;
+/** The cost in a reply or an event, of the layer `cost`. */
+const reported = (given: unknown): TrialCost => {
+  const { total, atLeast = total } = isRecord(given) ? given : {};
+  return {
+    ...(typeof total === 'number' && { cost: total }),
+    ...(typeof atLeast === 'number' && { costAtLeast: atLeast }),
+  };
 };
 
 // ---------------------------------------------------------------- checks
@@ -261,8 +280,11 @@ const rules: Readonly<Record<keyof EvaluateOptions, Rule>> = {
   name: isText,
   repeats: wholeNumber(1),
   concurrency: wholeNumber(1),
-  passAt: [(value) => Number(value) >= 0 && Number(value) <= 1, 'a number from 0 to 1'],
-  scorerMs: numberFrom(0),
+  passAt: [
+    (value) => typeof value === 'number' && value >= 0 && value <= 1,
+    'a number from 0 to 1',
+  ],
+  scorerMs: isDelay,
   cost: isFunction,
   scheduler: having('schedule', 'an RxJS scheduler'),
 };

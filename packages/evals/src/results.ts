@@ -8,8 +8,16 @@ import {
 } from 'millrace';
 import type { ScoreResult } from './score.js';
 
+/** The cost of calls, if the option `cost` computes it, or the layer `cost` of the agent. */
+export interface TrialCost {
+  /** Absent if a part of it is unknown: a model without a price, or a failed call that reports no cost. */
+  readonly cost?: number;
+  /** The part that is known. Absent if nothing is. */
+  readonly costAtLeast?: number;
+}
+
 /** One call for a case, and its scores. */
-export interface TrialResult {
+export interface TrialResult extends TrialCost {
   /** From 1 to the number of repeats. */
   readonly trial: number;
   /** The reply, unless the call failed. */
@@ -22,8 +30,6 @@ export interface TrialResult {
   readonly passed: boolean;
   /** The duration of the call without its scorers, in milliseconds of the scheduler. */
   readonly ms: number;
-  /** The cost of the call, if the option `cost` computes it. */
-  readonly cost?: number;
 }
 
 /** The scores of one scorer over several trials. A failed call counts as 0; a failed scorer does not count. */
@@ -37,7 +43,7 @@ export interface ScoreStatistics {
 }
 
 /** The sums of trials. Divide sums by `trialCount` for means. */
-export interface EvalTotals {
+export interface EvalTotals extends TrialCost {
   readonly trialCount: number;
   /** By name of the scorer, in the order of the scorers. */
   readonly scores: Readonly<Record<string, ScoreStatistics>>;
@@ -53,8 +59,6 @@ export interface EvalTotals {
   readonly iterations: number;
   /** The sum of the durations of all calls, in milliseconds. */
   readonly ms: number;
-  /** The sum of the costs, if the option `cost` computes them. */
-  readonly cost?: number;
 }
 
 /** The result of one case, when all its trials have ended. */
@@ -99,7 +103,6 @@ export const totalsOf = (
     it.status === 'scored' && it.usage !== undefined ? [it.usage] : [],
   );
   const failed = results.filter(({ status }) => status === 'failed');
-  const costs = trials.flatMap(({ cost }) => (cost === undefined ? [] : [cost]));
   return {
     trialCount: trials.length,
     scores: Object.fromEntries(
@@ -116,7 +119,16 @@ export const totalsOf = (
     scorerUsage: usages.reduce(addUsage, noUsage),
     iterations: sumOf(replies.map(({ iterations }) => iterations)),
     ms: sumOf(trials.map(({ ms }) => ms)),
-    ...(costs.length > 0 && { cost: sumOf(costs) }),
+    ...costOf(trials),
+  };
+};
+
+const costOf = (trials: readonly TrialResult[]): TrialCost => {
+  const known = trials.flatMap(({ costAtLeast }) => costAtLeast ?? []);
+  const totals = trials.flatMap(({ cost }) => cost ?? []);
+  return {
+    ...(totals.length === trials.length && totals.length > 0 && { cost: sumOf(totals) }),
+    ...(known.length > 0 && { costAtLeast: sumOf(known) }),
   };
 };
 

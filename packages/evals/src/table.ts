@@ -7,6 +7,7 @@ import {
   type EvalTotals,
   type ScoreStatistics,
   tokensPerTrial,
+  type TrialCost,
   type TrialResult,
 } from './results.js';
 
@@ -44,9 +45,15 @@ const rowOf = (result: CaseResult | EvalSummary, hasTime: boolean): Row => ({
     ['pass', percent(result.passRate)],
     ['tokens', tokensPerTrial(result).toFixed(0)],
     ...(hasTime ? [['time', duration(result.ms / Math.max(result.trialCount, 1))] as const] : []),
-    ...(result.cost === undefined ? [] : [['cost', result.cost.toPrecision(3)] as const]),
+    ...costCell(result).map((it) => ['cost', it] as const),
   ],
 });
+
+/** Empty if no cost is known. */
+const costCell = ({ cost, costAtLeast }: TrialCost): readonly string[] => {
+  if (cost !== undefined) return [cost.toPrecision(3)];
+  return costAtLeast === undefined ? [] : [`at least ${costAtLeast.toPrecision(3)}`];
+};
 
 const scoreCell = (
   { mean, spread, errors }: ScoreStatistics,
