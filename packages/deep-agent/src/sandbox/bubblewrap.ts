@@ -28,7 +28,7 @@ export interface BubblewrapOptions extends ProgramOptions {
 export const bubblewrap = (options: BubblewrapOptions): Sandbox => {
   checkOptions('bubblewrap()', options, rules, ['directory']);
   const { program = '/usr/bin/bwrap' } = options;
-  const owner = ownerOf(options.directory);
+  const owner = ownerOf(options.directory, 'bubblewrap()');
   return programSandbox(options, {
     language:
       `Python 3 with its standard library; the files are in the working directory${networkOf(options)}. ` +
@@ -58,15 +58,15 @@ const rules: Readonly<Record<keyof BubblewrapOptions, Rule>> = {
 
 /**
  * The owner of the directory, if this process is root. Limits of processes do not apply to root, and the kernel lets root
- * write to more than its namespaces have: code runs as another user, or not at all.
+ * write to more than a sandbox has: code runs as another user, or not at all.
  */
-const ownerOf = (directory: string): Owner | undefined => {
+export const ownerOf = (directory: string, who: string): Owner | undefined => {
   if (getuid?.() !== 0) return undefined;
   const { uid, gid } = statSync(directory, { throwIfNoEntry: false }) ?? { uid: 1, gid: 1 };
   if (uid !== 0) return { uid, gid };
   throw new MillraceError(
     'config',
-    `bubblewrap() runs no code as root. Run the process as another user, or change the owner of the directory: chown 65534:65534 '${directory}'.`,
+    `${who} runs no code as root. Run the process as another user, or change the owner of the directory: chown 65534:65534 '${directory}'.`,
   );
 };
 

@@ -1,11 +1,13 @@
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,12 +20,16 @@ import { docker, type DockerOptions } from './docker.js';
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'deep-docker-')));
 afterAll(() => rmSync(root, { recursive: true }));
 
+const isRoot = process.getuid?.() === 0;
+
 /** A stand-in for the client: notes its arguments and environment, then does what the test asks for. No container runs. */
 const setUp = (does: string, options: Partial<DockerOptions> = {}) => {
   const folder = mkdtempSync(join(root, 'case-'));
   const program = join(folder, 'docker');
   const directory = join(folder, 'files');
   mkdirSync(directory);
+  // As root, code runs as the owner of the directory.
+  if (isRoot) chownSync(directory, 65_534, 65_534);
   const script = `#!${process.execPath}
 const fs = require('node:fs');
 const [verb, ...args] = process.argv.slice(2);
@@ -59,7 +65,12 @@ describe('X20: a sandbox of Docker, with a stand-in for its client', () => {
       ...['--rm', '--pull', 'never', '--name', 'NAME', '--init', '--network', 'none'],
       ...['--memory', '512m', '--memory-swap', '512m', '--pids-limit', '64', '--cpus', '1'],
       ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
-      ...['--tmpfs', '/tmp:size=64m', '--user', `${process.getuid?.()}:${process.getgid?.()}`],
+      ...[
+        '--tmpfs',
+        '/tmp:size=64m',
+        '--user',
+        isRoot ? '65534:65534' : `${process.getuid?.()}:${process.getgid?.()}`,
+      ],
       ...[
         '--mount',
         'type=bind,source,target=/work',
@@ -101,6 +112,29 @@ describe('X20: a sandbox of Docker, with a stand-in for its client', () => {
     while (!wasCalled('rm')) await new Promise(setImmediate);
     const { args } = noted('run');
     expect(noted('rm').args).toEqual(['--force', args[args.indexOf('--name') + 1]]);
+  });
+
+  it.each(['a,source=', 'a"b', 'a\nb'])(
+    'refuses a directory whose path could be options of a mount: %j',
+    (name) => {
+      const directory = join(mkdtempSync(join(root, 'odd-')), name);
+      mkdirSync(directory);
+      if (isRoot) chownSync(directory, 65_534, 65_534);
+      const link = `${mkdtempSync(join(root, 'link-'))}/plain`;
+      symlinkSync(directory, link);
+      for (const path of [directory, link]) {
+        expect(() => docker({ directory: path, image: 'x' })).toThrow(
+          expect.objectContaining({
+            code: 'config',
+            message: expect.stringContaining('Rename the directory'),
+          }),
+        );
+      }
+    },
+  );
+
+  (isRoot ? it : it.skip)('runs no code as root', () => {
+    expect(() => docker({ directory: root, image: 'x' })).toThrow('docker() runs no code as root');
   });
 
   it('names the fix if it cannot start', async () => {

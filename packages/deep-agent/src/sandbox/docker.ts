@@ -1,11 +1,17 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { getgid, getuid } from 'node:process';
+import { MillraceError } from 'millrace';
 import { noop } from 'rxjs';
 import { checkOptions, isText, type Rule } from 'millrace/values';
 import type { Sandbox } from '../file-system.js';
-import { networkOf } from './bubblewrap.js';
-import { type ProgramOptions, programRules, programSandbox } from './program-sandbox.js';
+import { networkOf, ownerOf } from './bubblewrap.js';
+import {
+  type Owner,
+  type ProgramOptions,
+  programRules,
+  programSandbox,
+} from './program-sandbox.js';
 
 /** Options of `docker`. `memoryMb` limits the container. */
 export interface DockerOptions extends ProgramOptions {
@@ -21,21 +27,26 @@ export interface DockerOptions extends ProgramOptions {
 
 /**
  * Creates a sandbox that runs code in a new container for each run, by the command line of Docker: without network and
- * capabilities, with a read-only image, as the user of this process, with the directory of the files as `/work`.
+ * capabilities, with a read-only image, as the user of this process, with the directory of the files as `/work`. If this
+ * process is root, code runs as the owner of the directory, who must not be root. The real path of the directory must not
+ * have a comma or a quote, which separate options of a mount.
  * Unsubscribing removes the container. The container gets no environment variables of this process.
  */
 export const docker = (options: DockerOptions): Sandbox => {
   checkOptions('docker()', options, rules, ['directory', 'image']);
   const { program = 'docker', image, command = ['python3', '-B'] } = options;
+  const owner = ownerOf(options.directory, 'docker()');
   const language = `Python 3; the files are in the working directory${networkOf(options)}. Nothing but files is kept between runs.`;
   return programSandbox(options, {
     language: options.language ?? language,
     program,
+    owner,
     environment: clientEnvironment,
+    checkDirectory: (directory) => void mountOf(directory, '/work'),
     launch: (code, directory) => {
       const name = `millrace-${randomUUID()}`;
       return {
-        args: [...containerOf(options, name, code, directory), image, ...command, '/code'],
+        args: [...containerOf(options, owner, name, code, directory), image, ...command, '/code'],
         // Killing the client would not end the container.
         kill: () => spawn(program, ['rm', '--force', name], detached).on('error', noop).unref(),
       };
@@ -70,6 +81,7 @@ const detached = { detached: true, stdio: 'ignore' } as const;
 
 const containerOf = (
   { memoryMb = 512, maxProcesses = 64, network = false }: DockerOptions,
+  owner: Owner | undefined,
   name: string,
   code: string,
   directory: string,
@@ -79,8 +91,20 @@ const containerOf = (
   ...['--memory', `${memoryMb}m`, '--memory-swap', `${memoryMb}m`],
   ...['--pids-limit', `${maxProcesses}`, '--cpus', '1'],
   ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
-  ...['--tmpfs', '/tmp:size=64m', '--user', `${getuid?.() ?? 1_000}:${getgid?.() ?? 1_000}`],
-  ...['--mount', `type=bind,source=${directory},target=/work`],
-  ...['--mount', `type=bind,source=${code},target=/code,readonly`],
+  ...['--tmpfs', '/tmp:size=64m', '--user', userOf(owner)],
+  ...['--mount', mountOf(directory, '/work')],
+  ...['--mount', `${mountOf(code, '/code')},readonly`],
   ...['--workdir', '/work', '--env', 'HOME=/tmp'],
 ];
+
+const userOf = ({ uid = getuid?.() ?? 1_000, gid = getgid?.() ?? 1_000 }: Partial<Owner> = {}) =>
+  `${uid}:${gid}`;
+
+/** Docker reads it as a line of CSV: a comma in a path would begin another option. */
+const mountOf = (path: string, target: string): string => {
+  if (!/[",\p{Cc}]/u.test(path)) return `type=bind,source=${path},target=${target}`;
+  throw new MillraceError(
+    'config',
+    `docker() cannot mount ${JSON.stringify(path)}: the path must not have a comma, a double quote or a control character. Rename the directory.`,
+  );
+};

@@ -71,6 +71,8 @@ export interface Launcher extends Pick<Sandbox, 'language'> {
   readonly environment: readonly string[];
   /** `code` is the path of a file with the code, and `directory` the real path of that with the files. */
   readonly launch: (code: string, directory: string) => Launch;
+  /** Throws a `config` error if the program cannot use a directory, by its real path. Default: it can. */
+  readonly checkDirectory?: (directory: string) => void;
   /** Throws an error if the sandbox itself did not work. */
   readonly check: (text: string, exitCode: number | undefined) => void;
 }
@@ -78,9 +80,10 @@ export interface Launcher extends Pick<Sandbox, 'language'> {
 /** Creates a sandbox that runs a program for each piece of code. */
 export const programSandbox = (
   { directory, timeoutMs = 30_000, maxLength = 10_000, maxBytes }: ProgramOptions,
-  { language, program, owner, environment, launch, check }: Launcher,
+  { language, program, owner, environment, launch, check, checkDirectory }: Launcher,
 ): Sandbox => {
   const files = confinedFiles(directory, { maxBytes });
+  checkDirectory?.(files.root);
   const command = runCommand({
     commands: [program],
     approve: true,
