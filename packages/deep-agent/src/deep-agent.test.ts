@@ -173,7 +173,88 @@ describe('T25: a deep agent', () => {
     expect([...depths]).toEqual([1]);
   });
 
+  it.each(['session', 'call'])('keeps the files of each %s apart by default', async (owner) => {
+    const secret = tool({
+      name: 'mail',
+      description: 'Mail.',
+      run: () => `ADA ${'x'.repeat(20_000)}`,
+    });
+    const look = toolCall('search_files', { query: 'ADA' });
+    const sub = scriptedModel([look], [text('Ok.')]);
+    const main = scriptedModel(
+      [toolCall('mail'), write('a.md', 'ADA')],
+      [task('general', 'sub')],
+      [text('Ok.')],
+      [look],
+      [text('Ok.')],
+    );
+    const model = byQuestion({ Go: main, sub });
+    const agent = deepAgent({ model, tools: [secret] });
+    const chats = sessions(agent);
+    const callOf = (id: string) =>
+      owner === 'session' ? chats.open(id).call('Go.') : agent.call('Go.');
+    await callOf('ada');
+    // The sub-agent shares them.
+    expect(resultsOf(sub.requests[1])[0]).toContain('a.md:1: ADA');
+    await callOf('bob');
+    expect(resultsOf(main.requests[4])).toEqual(["No line has 'ADA'."]);
+  });
+
+  it('has the files of a session again in its next call, until 100 others came', async () => {
+    const listed: unknown[] = [];
+    const model = scriptedModel(
+      [write('a.md', 'x')],
+      [text('Ok.')],
+      ...Array.from({ length: 102 }, () => [[toolCall('list_files')], [text('Ok.')]]).flat(),
+    );
+    const agent = deepAgent({ model });
+    const chats = sessions(agent);
+    const list = async (id: string) => {
+      const { toolCalls } = await chats.open(id).call('Go.');
+      listed.push(toolCalls.at(-1)?.output);
+    };
+    await chats.open('ada').call('Go.');
+    await list('ada');
+    for (let n = 0; n < 100; n += 1) await list(`other ${n}`);
+    await list('ada');
+    expect([listed[0], listed.at(-1)]).toEqual(['a.md', 'There are no files.']);
+  });
+
+  it('asks once for the files of a call and its sub-agents, so that their writes wait for each other', async () => {
+    let count = 0;
+    const make = () => {
+      count += 1;
+      return filesInMemory();
+    };
+    const sub = scriptedModel([write('a', 'x')], [text('Ok.')]);
+    const main = scriptedModel([task('general', 'sub')], [toolCall('list_files')], [text('Ok.')]);
+    const agent = deepAgent({ model: byQuestion({ Go: main, sub }), files: make });
+    await agent.call('Go.');
+    expect([count, resultsOf(main.requests[2]).at(-1)]).toEqual([1, 'a']);
+  });
+
+  it.each([undefined, { maxToolErrors: 5 }, { maxIterations: undefined }])(
+    'has 50 iterations in a sub-agent with the limits %j',
+    async (limits) => {
+      const steps = Array.from({ length: 60 }, () => [toolCall('list_files')]);
+      const sub = scriptedModel(...steps, [text('Ok.')]);
+      const model = scriptedModel([task('w', 'x')], [text('Ok.')]);
+      const worker = { name: 'w', description: 'Works.', model: sub, ...(limits && { limits }) };
+      await deepAgent({ model, agents: [worker] } as never).call('Go.');
+      // And one to close.
+      expect(sub.requests).toHaveLength(51);
+    },
+  );
+
+  const finished = createAgent({ name: 'x', model: scriptedModel() });
+
   it.each([
+    [
+      { agents: [{ name: 'x', description: 'x', agent: finished, limits: {}, tols: [] }] },
+      "the sub-agent 'x' has an 'agent', which would ignore: limits, tols",
+    ],
+    [{ agents: [{ name: 'x', description: 'x', agent: {} }] }, "'agent' must be an agent"],
+    [{ agents: [{ name: 'x', description: 'x', tols: [] }] }, "no option 'tols'"],
     [{ files: {} }, "'files' must be a file system"],
     [{ agents: [{ name: 'x' }] }, "'agents' must be a list"],
     [{ agents: [{ name: 'general', description: 'x' }] }, 'different names'],
@@ -319,7 +400,9 @@ describe('T25: a file system in the middle of something', () => {
     for (const _ of [1, 2]) await lastValueFrom(edit?.run$(input, lentToolContext()) ?? NEVER);
     expect(await read(files, 'a')).toBe('oneone');
     expect(edit?.idempotent).toBe(true);
-    expect(toolsFor(filesOnDisk(directory), 500)[4]?.idempotent).toBe(false);
+    // On disk, nobody knows whether a write has happened: again, it could replace a newer one.
+    const onDisk = toolsFor(filesOnDisk(directory), 500);
+    expect([onDisk[3], onDisk[4]].map((it) => it?.idempotent)).toEqual([false, false]);
   });
 
   it('is unsubscribed in the same tick as the call, in a sub-agent too', () => {

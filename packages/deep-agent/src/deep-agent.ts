@@ -7,19 +7,19 @@ import {
   type OutputOf,
 } from 'millrace';
 import { withPlan } from 'millrace/planning';
-import { checkOptions, isRecord, wholeNumber } from 'millrace/values';
+import { checkOptions, defined, having, isRecord, wholeNumber } from 'millrace/values';
 import { skills as skillsLayer } from '@millrace/skills';
 import { fileSystem, type FilesOf, isFiles } from './file-layer.js';
-import { filesInMemory } from './files-in-memory.js';
+import { filesBySession } from './files-by-session.js';
 import { type TaskAgent, taskTool } from './task-tool.js';
 
-/** A sub-agent: a finished one, or its options. The model, the limits and the plan are those of the deep agent unless it has its own. */
+/** A sub-agent: a finished one, or its options. The model and each limit are those of the deep agent unless it has its own. */
 export interface SubAgent extends Partial<Omit<AgentOptions, 'name'>> {
   /** Its name for the model, unique. */
   readonly name: string;
   /** When to use it, for the model. */
   readonly description: string;
-  /** Used as it is. The other options must then be absent. */
+  /** Used as it is. Other options than `name` and `description` must then be absent. */
   readonly agent?: Agent | undefined;
 }
 
@@ -27,7 +27,10 @@ export interface SubAgent extends Partial<Omit<AgentOptions, 'name'>> {
 export interface DeepAgentOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends AgentOptions<Output> {
-  /** The files, in a sandbox if it should run code. Default: in this process, for all calls of the agent together. */
+  /**
+   * The files, in a sandbox if it should run code. A file system is shared by all calls of the agent, so by all of its users. Default: in this
+   * process, apart for each session, or for each call without one; those of the 100 sessions and calls that were used last are kept.
+   */
   readonly files?: FilesOf | undefined;
   /** Sub-agents, besides `general`, which has its model and its tools. Default: none. */
   readonly agents?: readonly SubAgent[] | undefined;
@@ -40,24 +43,25 @@ export interface DeepAgentOptions<
 /**
  * Creates an agent for long tasks. The model keeps a plan (`withPlan`), works with files (`fileSystem`), which hold large
  * tool results, too, gives parts to sub-agents by the tool `task` (`taskTool`), and reads skills. Sub-agents have a
- * context of their own, and share the files. 50 iterations by default, for each agent. Throws a `config` error if an
+ * context of their own, and share the files of the call. 50 iterations by default, for each agent. Throws a `config` error if an
  * option is invalid.
  *
  * @example
  * ```ts
- * const agent = deepAgent({ model, tools: [search], files: filesInMemory({ memory: store.memory }) });
+ * const files = ({ sessionId: id }) => filesInMemory({ memory: store.memory, id });
+ * const agent = deepAgent({ model, tools: [search], files });
  * const reply = await agent.call('Compare the three vendors, and write a report.');
  * ```
  */
 export const deepAgent = <const Output extends InputSchema | undefined = undefined>(
   options: DeepAgentOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
-  const { files = filesInMemory(), agents = [], skills, offloadAbove, ...own } = options;
+  const { files = filesBySession(), agents = [], skills, offloadAbove, ...own } = options;
   checkOptions("deepAgent(): the option 'files' and others", { files, offloadAbove }, rules);
   checkAgents(agents);
   const reading = skills === undefined ? [] : [skillsLayer(skills)];
   const { model, tools = [], instructions, limits } = own;
-  const inherited: AgentOptions = { model, limits: { ...defaultLimits, ...limits } };
+  const inherited: AgentOptions = { model, limits: { ...defaultLimits, ...defined(limits ?? {}) } };
   const general: SubAgent = {
     name: 'general',
     description: 'Any task, with the same tools.',
@@ -91,15 +95,41 @@ const toTaskAgent = (
 ): TaskAgent => ({
   name,
   description,
-  agent: agent ?? createAgent(withPlan({ ...inherited, ...own, name })),
+  agent:
+    agent ??
+    createAgent(
+      withPlan({
+        ...inherited,
+        ...defined(own),
+        limits: { ...inherited.limits, ...defined(own.limits ?? {}) },
+        name,
+      }),
+    ),
 });
 
 const checkAgents = (agents: unknown): void => {
-  const isSubAgent = (it: unknown): boolean =>
-    isRecord(it) && typeof it['name'] === 'string' && typeof it['description'] === 'string';
-  if (Array.isArray(agents) && agents.every(isSubAgent)) return;
+  if (Array.isArray(agents) && agents.every(isSubAgent)) {
+    agents.forEach(checkFinished);
+    return;
+  }
   throw new MillraceError(
     'config',
     "deepAgent(): 'agents' must be a list of { name, description: 'what it is for', … } with the options of an agent.",
+  );
+};
+
+const isSubAgent = (it: unknown): it is SubAgent =>
+  isRecord(it) && typeof it['name'] === 'string' && typeof it['description'] === 'string';
+
+/** A finished agent would ignore other options. */
+const checkFinished = ({ name, description: _, agent, ...others }: SubAgent): void => {
+  if (agent === undefined) return;
+  const owner = `deepAgent(): the sub-agent '${name}'`;
+  checkOptions(owner, { agent }, { agent: having('call$', 'an agent') });
+  const ignored = Object.keys(defined(others));
+  if (ignored.length === 0) return;
+  throw new MillraceError(
+    'config',
+    `${owner} has an 'agent', which would ignore: ${ignored.join(', ')}. Set them where that agent is created, or leave out 'agent'.`,
   );
 };

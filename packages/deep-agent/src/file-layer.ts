@@ -22,7 +22,7 @@ export interface FileSystemOptions {
   readonly offloadAbove?: number | undefined;
 }
 
-/** A file system, or a function that returns the one of a call: the same for each call of a session, for example. */
+/** A file system, or a function that returns the one of a root call and its sub-agents: the same for each call of a session, for example. */
 export type FilesOf = FileSystem | ((root: CallInfo) => FileSystem);
 
 /**
@@ -33,8 +33,7 @@ export type FilesOf = FileSystem | ((root: CallInfo) => FileSystem);
 export const fileSystem = (files: FilesOf, options: FileSystemOptions = {}): Layer => {
   checkOptions('fileSystem()', options, rules);
   const { offloadAbove = 10_000 } = options;
-  const filesOf = (call: CallInfo): FileSystem =>
-    typeof files === 'function' ? files(rootOf(call)) : files;
+  const filesOf = typeof files === 'function' ? oncePerFamily(files) : () => files;
   return {
     name: 'fileSystem',
     single: true,
@@ -54,6 +53,17 @@ export const isFiles: Rule = [
 ];
 
 const rules: Readonly<Record<keyof FileSystemOptions, Rule>> = { offloadAbove: wholeNumber(500) };
+
+/** Sub-agents have the same object as the root call: its writes wait for each other, and it is kept until all have ended. */
+const oncePerFamily = (filesOf: (root: CallInfo) => FileSystem) => {
+  const known = new WeakMap<CallInfo, FileSystem>();
+  return (call: CallInfo): FileSystem => {
+    const root = rootOf(call);
+    const files = known.get(root) ?? filesOf(root);
+    known.set(root, files);
+    return files;
+  };
+};
 
 const rootOf = (call: CallInfo): CallInfo =>
   call.parent === undefined ? call : rootOf(call.parent);

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { inProcessMemory, type Memory } from 'millrace';
+import { inProcessMemory, type Memory, textOf } from 'millrace';
 import { openFiles } from '@millrace/store';
 import fc from 'fast-check';
-import { firstValueFrom, lastValueFrom, of } from 'rxjs';
+import { EMPTY, firstValueFrom, forkJoin, lastValueFrom, of, throwError } from 'rxjs';
 import { toPath } from './file-system.js';
 import { filesInMemory } from './files-in-memory.js';
 import { badPaths, fileSystemContract } from './testing/file-system-contract.js';
@@ -65,6 +65,53 @@ describe('T25: files in memory', () => {
     await lastValueFrom(write$);
     expect(await firstValueFrom(files.list$())).toEqual(['a']);
     expect(await firstValueFrom(files.read$('a'))).toBe('x');
+  });
+
+  it.each([
+    ['in this process', inProcessMemory()],
+    ['in a store of files', store.memory],
+  ])('keep the last version only, %s', async (_, memory) => {
+    const id = nextId();
+    const files = filesInMemory({ memory, id });
+    const all = () => lastValueFrom(memory(`${id}/file/a`).all$?.() ?? of(undefined));
+    const texts = async () =>
+      (await all())?.entries.map(({ message }) => textOf(message).split('\n')[1]);
+    for (let n = 0; n < 20; n += 1) await lastValueFrom(files.write$('a', `text ${n}`, `k${n}`));
+    expect(await texts()).toEqual(['text 19']);
+    const edits = Array.from({ length: 9 }, (_it, n) =>
+      files.write$('a', (before = '') => `${before}${n}`, `e${n}`),
+    );
+    await lastValueFrom(forkJoin(edits));
+    expect(await texts()).toHaveLength(1);
+    // Keys are still known.
+    await lastValueFrom(files.write$('a', 'again', 'k19'));
+    expect(await firstValueFrom(files.read$('a'))).toMatch(/^text 19\d{9}$/u);
+  });
+
+  it('remove what a crash has left, after the next write', async () => {
+    const memory = inProcessMemory();
+    let isDown = true;
+    const crashing = (id: string): Memory => ({
+      ...memory(id),
+      ...(isDown && { remove$: () => throwError(() => new Error('down')) }),
+    });
+    const files = filesInMemory({ memory: crashing });
+    const count = async () =>
+      (await lastValueFrom(memory('files/file/a').all$?.() ?? EMPTY)).entries.length;
+    for (const key of ['k1', 'k2', 'k3']) await lastValueFrom(files.write$('a', key, key));
+    expect(await count()).toBe(3);
+    isDown = false;
+    await lastValueFrom(files.write$('a', 'k4', 'k4'));
+    expect([await count(), await firstValueFrom(files.read$('a'))]).toEqual([1, 'k4']);
+  });
+
+  it('know the keys of 256 writes, and no more', async () => {
+    const files = filesInMemory();
+    for (let n = 0; n <= 256; n += 1) await lastValueFrom(files.write$('a', `${n}`, `k${n}`));
+    await lastValueFrom(files.write$('a', 'again', 'k1'));
+    expect(await firstValueFrom(files.read$('a'))).toBe('256');
+    await lastValueFrom(files.write$('a', 'again', 'k0'));
+    expect(await firstValueFrom(files.read$('a'))).toBe('again');
   });
 
   it('work in a memory without branches', async () => {

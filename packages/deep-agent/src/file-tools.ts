@@ -109,7 +109,8 @@ const noFile = (given: string, paths: readonly string[]): string => {
 const writeFile = (files: FileSystem): Tool =>
   tool({
     name: 'write_file',
-    idempotent: true,
+    // Again, it could replace what another agent wrote in between.
+    idempotent: files.isIdempotent === true,
     description:
       'Writes a file: creates it, or replaces its whole content. To change a part, use edit_file.',
     input: writeFileInput,

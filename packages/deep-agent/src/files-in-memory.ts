@@ -16,7 +16,20 @@ import {
   type Rule,
   wholeNumber,
 } from 'millrace/values';
-import { concat, concatMap, defer, EMPTY, last, map, type Observable, of, retry } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  ignoreElements,
+  last,
+  map,
+  type Observable,
+  of,
+  retry,
+  throwError,
+} from 'rxjs';
 import { checkedFiles, type FileContent, type FileSystem } from './file-system.js';
 
 /** Options of `filesInMemory`. */
@@ -31,7 +44,8 @@ export interface FilesInMemoryOptions {
 
 /**
  * Creates a file system in a memory: in this process, or in any store of conversations. Each file is a conversation of
- * its versions, so reading a file that was written often costs all of its versions. Writes are idempotent.
+ * one message; a memory that cannot remove messages keeps all versions. Writes are idempotent: one that is repeated has no
+ * effect, unless 256 other writes of the file came after it.
  */
 export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem => {
   checkOptions('filesInMemory()', options, rules);
@@ -45,14 +59,17 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
         last(),
         concatMap((versions) => {
           const before = versions.at(-1);
-          const isKnown = versions.some((version) => isOf(version, key));
+          const keys = before === undefined ? [] : keysOf(before);
+          const isKnown = keys.includes(key);
           // A crash may have come between the first version and its entry in the index.
           const listed$ =
-            before === undefined || isKnown ? index().append$([messageOf(path, path)]) : EMPTY;
+            before === undefined || isKnown
+              ? index().append$([messageOf(path, mark + path)])
+              : EMPTY;
           if (isKnown) return listed$;
-          const text = typeof content === 'string' ? content : content(before && contentOf(before));
-          const version = messageOf(`${key}#${versions.length}`, text);
-          return concat(appendedAfter$(fileAt(path), before?.id ?? null, version), listed$);
+          const text = typeof content === 'string' ? content : content(before && textIn(before));
+          const version = versionOf([...keys, key].slice(-maxKeys), 1 + numberOf(before), text);
+          return concat(replaced$(fileAt(path), before, version), listed$);
         }),
       );
   return checkedFiles(
@@ -61,13 +78,13 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
       list$: () =>
         defer(() => index().load$()).pipe(
           last(),
-          map((entries) => entries.map(contentOf).sort()),
+          map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
         ),
       read$: (path) =>
         defer(() => fileAt(path).load$()).pipe(
           last(),
           map((versions) => versions.at(-1)),
-          map((version) => version && contentOf(version)),
+          map((version) => version && textIn(version)),
         ),
       write$: (path, content, key) =>
         concat(
@@ -93,12 +110,30 @@ const mark = '.';
 const messageOf = (id: string, text: string): Message => ({
   id,
   role: 'user',
-  content: [textBlock(mark + text)],
+  content: [textBlock(text)],
 });
 
-const contentOf = (message: Message): string => textOf(message).slice(mark.length);
+/** How many writes a version knows. */
+const maxKeys = 256;
 
-const isOf = ({ id }: Message, key: string): boolean => id.slice(0, id.lastIndexOf('#')) === key;
+/** A version of a file: the keys of its last writes in a line of JSON, then the text. */
+const versionOf = (keys: readonly string[], number: number, text: string): Message =>
+  messageOf(`${keys.at(-1) ?? ''}#${number}`, `${JSON.stringify(keys)}\n${text}`);
+
+const keysOf = (version: Message): readonly string[] => {
+  const all = textOf(version);
+  const keys: unknown = JSON.parse(all.slice(0, all.indexOf('\n')));
+  return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : [];
+};
+
+const textIn = (version: Message): string => {
+  const all = textOf(version);
+  return all.slice(all.indexOf('\n') + 1);
+};
+
+/** The number of a version, from 1. */
+const numberOf = ({ id }: Pick<Message, 'id'> = { id: '#0' }): number =>
+  Number(id.slice(id.lastIndexOf('#') + 1));
 
 const maxAttempts = 100;
 
@@ -107,16 +142,44 @@ const againIfLost = (error: unknown): Observable<unknown> => {
   throw error;
 };
 
-/** Appends the next version. In a tree, the head does not move if another version came first. */
-const appendedAfter$ = (
+/** Replaces the version before. Errors with `conflict` if another version came first: then the head does not move. */
+const replaced$ = (
   memory: Memory,
-  after: string | null,
+  before: Message | undefined,
   version: Message,
-): Observable<unknown> =>
-  memory.append$([version], { after }).pipe(
-    map((change) => {
+): Observable<unknown> => {
+  const isTree = memory.branches$ !== undefined && memory.remove$ !== undefined;
+  const place = isTree
+    ? { after: null, ...(before && { replaces: before.id }) }
+    : { after: before?.id ?? null };
+  return memory.append$([version], place).pipe(
+    last(null, undefined),
+    concatMap((change) => {
       const head = isRecord(change) && isRecord(change['head']) ? change['head']['to'] : version.id;
-      if (head === version.id) return;
-      throw new MillraceError('conflict', 'Other writes of the file came first. Try again.');
+      if (head === version.id) return withoutOlder$(memory, version);
+      const lost = new MillraceError('conflict', 'Other writes of the file came first. Try again.');
+      return concat(
+        removed$(memory, version.id),
+        throwError(() => lost),
+      );
     }),
+  );
+};
+
+/** Removes the older versions, also those that a crash has left. */
+const withoutOlder$ = (memory: Memory, version: Message): Observable<unknown> =>
+  defer(() => memory.branches$?.(version.id) ?? EMPTY).pipe(
+    concatMap((ids) =>
+      ids.filter((id) => id !== version.id && numberOf({ id }) <= numberOf(version)),
+    ),
+    concatMap((id) => removed$(memory, id)),
+    // Another writer may have replaced this version, too.
+    catchError(() => EMPTY),
+  );
+
+/** A version that cannot be removed now is removed after the next write. */
+const removed$ = (memory: Memory, id: string): Observable<never> =>
+  defer(() => memory.remove$?.(id) ?? EMPTY).pipe(
+    ignoreElements(),
+    catchError(() => EMPTY),
   );
