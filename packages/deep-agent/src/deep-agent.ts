@@ -130,6 +130,6 @@ const checkFinished = ({ name, description: _, agent, ...others }: SubAgent): vo
   if (ignored.length === 0) return;
   throw new MillraceError(
     'config',
-    `${owner} has an 'agent', which would ignore: ${ignored.join(', ')}. Set them where that agent is created, or leave out 'agent'.`,
+    `${owner} has an 'agent', which would ignore: ${ignored.join(', ')}. Set them in that agent's own options, or leave out 'agent'.`,
   );
 };
