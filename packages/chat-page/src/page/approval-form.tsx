@@ -36,7 +36,7 @@ export const ApprovalForm = (props: {
     setMode('sent');
     setProblem('');
     focusCard(form.current);
-    actions?.decide$(approval, verdict).subscribe({
+    actions?.decide$({ ...approval, input }, verdict).subscribe({
       error: (error: unknown) => {
         setProblem(error instanceof Error ? error.message : 'It failed.');
         setMode(back);

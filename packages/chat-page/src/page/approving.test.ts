@@ -6,11 +6,23 @@ import { begun, type Conversation } from './conversation-state.js';
 import { Refusal } from './responses.js';
 import type { UiPart } from './ui-message.js';
 
-const asking = (token: string | undefined, isReconnecting = false): Conversation => {
+const asking = (
+  token: string | undefined,
+  isReconnecting = false,
+  amount?: number,
+): Conversation => {
   const parts: readonly UiPart[] =
     token === undefined
       ? []
       : [
+          ...(amount === undefined
+            ? []
+            : [
+                {
+                  ...({ type: 'tool', toolCallId: 't', toolName: 'pay' } as const),
+                  ...({ state: 'running', input: { amount } } as const),
+                },
+              ]),
           {
             type: 'approval',
             data: { toolCallId: 't', toolName: 'pay', status: 'requested', mayEdit: false, token },
@@ -37,6 +49,7 @@ describe('an approval', () => {
     states: readonly Conversation[],
     expected: string,
     subscriptions: readonly string[],
+    { input, error }: { input: unknown; error: Error } = { input: { amount: 5 }, error: gone },
   ) => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const tokens: string[] = [];
@@ -50,11 +63,9 @@ describe('an approval', () => {
         wait$: () => timer(2),
       };
       const state = () => states[Math.min((waits += 1), states.length) - 1];
-      expectObservable(approving$({ server, state }, approval, { approved: true })).toBe(
-        expected,
-        {},
-        gone,
-      );
+      expectObservable(
+        approving$({ server, state }, { ...approval, input }, { approved: true }),
+      ).toBe(expected, {}, error);
       expectSubscriptions(answers.at(-1)?.subscriptions ?? []).toBe([...subscriptions]);
     });
   };
@@ -64,8 +75,22 @@ describe('an approval', () => {
   });
 
   it('waits for the question of a server that has started again, and decides on that', () => {
-    const states = [asking('old', true), asking(undefined, true), asking('new')];
+    const states = [asking('old', true), asking(undefined, true), asking('new', false, 5)];
     plays(['-#', '-|'], states, '--------|', ['-------^!']);
+  });
+
+  it('does not approve arguments that the user has not seen', () => {
+    const error = new Error('The arguments have changed. Decide again.');
+    plays(['-#'], [asking('new', false, 5_000)], '---#', ['^!'], { input: { amount: 5 }, error });
+    plays(['--#'], [asking('new', false, 5_000)], '----#', ['^-!'], {
+      input: { amount: 5 },
+      error,
+    });
+  });
+
+  it('of a tool without arguments in the page does not count for another question', () => {
+    const error = new Error('The server has asked again. Decide again.');
+    plays(['-#'], [asking('new')], '---#', ['^!'], { input: undefined, error });
   });
 
   it('sends the verdict again over a lost connection', () => {

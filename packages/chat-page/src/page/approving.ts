@@ -2,7 +2,12 @@ import { catchError, concat, defer, EMPTY, ignoreElements, type Observable } fro
 import type { Conversation } from './conversation-state.js';
 import { Refusal } from './responses.js';
 import type { Server, Verdict } from './server.js';
-import { type Approval, approvalsIn } from './ui-message.js';
+import { type Approval, approvalsIn, toolsIn } from './ui-message.js';
+
+/** A question for approval, with the arguments that the user has seen: none for a tool of a sub-agent. */
+export interface SeenApproval extends Approval {
+  readonly input?: unknown;
+}
 
 interface Approving {
   readonly server: Pick<Server, 'decide$' | 'wait$'>;
@@ -12,12 +17,13 @@ interface Approving {
 
 /**
  * Decides on a tool call, and completes when the verdict counts. If the server cannot be reached or has started again, it waits for the
- * connection, and decides on the question that the server then asks again about the same tool call. Completes, too, if that no longer waits.
- * Errors with the refusal of the server, or when it has waited long enough. Cold.
+ * connection, and decides on the question that the server then asks again about the same tool call, if its arguments are those that the user has
+ * seen. Completes, too, if that no longer waits. Errors with the refusal of the server, if the arguments are others or were not seen, or when it
+ * has waited long enough. Cold.
  */
 export const approving$ = (
   options: Approving,
-  { toolCallId, token = '' }: Approval,
+  { toolCallId, token = '', input }: SeenApproval,
   verdict: Verdict,
 ): Observable<never> => {
   const { server, state } = options;
@@ -27,6 +33,13 @@ export const approving$ = (
       .slice(-1)
       .flatMap(approvalsIn)
       .find((it) => it.toolCallId === toolCallId);
+  const isSeen = ({ messages }: Conversation) => {
+    const tool = messages
+      .slice(-1)
+      .flatMap(toolsIn)
+      .find((it) => it.toolCallId === toolCallId);
+    return input !== undefined && JSON.stringify(tool?.input) === JSON.stringify(input);
+  };
   const attempt$ = (by: string, failures: number): Observable<never> =>
     server.decide$(by, verdict).pipe(
       catchError((error: unknown) => {
@@ -43,7 +56,10 @@ export const approving$ = (
     const asked = isAskedIn(shown);
     if (asked === undefined && !shown.isReconnecting) return EMPTY;
     const isOld = error instanceof Refusal && (asked?.token ?? by) === by;
-    if (!isOld && asked?.token !== undefined) return attempt$(asked.token, failures);
+    if (!isOld && asked?.token !== undefined) {
+      if (asked.token !== by && !isSeen(shown)) throw new Error(mustDecideAgain(input));
+      return attempt$(asked.token, failures);
+    }
     const isWaiting = shown.isReconnecting || asked?.token === undefined;
     if (failures >= (isWaiting ? mostFailures : fewFailures)) throw error;
     return concat(
@@ -53,6 +69,11 @@ export const approving$ = (
   };
   return attempt$(token, 0);
 };
+
+const mustDecideAgain = (seen: unknown): string =>
+  seen === undefined
+    ? 'The server has asked again. Decide again.'
+    : 'The arguments have changed. Decide again.';
 
 /** With a connection, the server says soon whether it asks again. */
 const fewFailures = 3;

@@ -4,7 +4,7 @@ import type { Command } from './conversation-state.js';
 import type { Verdict } from './server.js';
 import type { Settings } from './settings.js';
 import type { Observable } from 'rxjs';
-import type { Approval } from './ui-message.js';
+import type { SeenApproval } from './approving.js';
 
 /** The actions of the parts of a message. */
 export interface Actions {
@@ -17,7 +17,7 @@ export interface Actions {
   /** Completes when the server has taken the feedback. */
   readonly rate$: (answerId: string, isGood: boolean) => Observable<never>;
   /** Completes when the verdict counts. */
-  readonly decide$: (approval: Approval, verdict: Verdict) => Observable<never>;
+  readonly decide$: (approval: SeenApproval, verdict: Verdict) => Observable<never>;
 }
 
 export const ActionsContext = createContext<Actions | undefined>(undefined);
