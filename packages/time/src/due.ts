@@ -7,7 +7,9 @@ import {
   defer,
   EMPTY,
   ignoreElements,
+  map,
   mergeMap,
+  NEVER,
   type Observable,
   of,
   race,
@@ -91,7 +93,9 @@ export const due$ = <T>(due: Due<T>): Observable<T | StoreNotice> =>
     );
     const next$ = changed$.pipe(
       startWith(undefined),
-      switchMap(() => until$(known.nextAt(), scheduler)),
+      map(() => known.nextAt()),
+      // The next look comes before others.
+      switchMap((at) => (at - scheduler.now() > pollMs ? NEVER : until$(at, scheduler))),
     );
     // Delays, not times: a clock that is set back does not prolong them.
     const pause$ = defer(() =>
