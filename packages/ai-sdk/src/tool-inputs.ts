@@ -28,7 +28,7 @@ export interface ToolInputs {
   readonly start: (part: JsonRecord) => Chunks;
   readonly delta: (part: JsonRecord) => Chunks;
   /**
-   * A whole call: its name, id, input and who runs it count, whatever its preview announced. A call that the provider runs has no
+   * A whole call: its name, id, input and who runs it count, and not those of its preview. A call that the provider runs has no
    * chunks. Returns `undefined` if an identical call has arrived: it must not run twice.
    */
   readonly call: (part: JsonRecord) => Chunks | undefined;

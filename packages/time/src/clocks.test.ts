@@ -109,7 +109,7 @@ const addCalls = ({ driver }: Pick<ReturnType<typeof createHosts>, 'driver'>, ca
   }
 };
 
-it('finds within five minutes what a clock behind has dated too early, if a list is long', () => {
+it('finds within five minutes the sleep that a slow clock has dated too early, if a list is long', () => {
   const hosts = createHosts(2);
   const { runTo, woken, offsets, wake, sleep } = hosts;
   addCalls(hosts, 6_000);

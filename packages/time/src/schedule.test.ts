@@ -205,7 +205,7 @@ describe('schedule', () => {
     expect(tried).toEqual([100, 1_200, 3_300, 7_400, 15_500, 31_600]);
   });
 
-  it('makes its own calls and removes its own times only, whatever its name', () => {
+  it('makes its own calls and removes its own times only, for any name', () => {
     const part = fc.constantFrom(
       '',
       'a',

@@ -95,7 +95,7 @@ describe('wake$', () => {
     expect(notices.slice(2)).toMatchObject([{ type: 'over', why: 'mixed' }]);
   });
 
-  it('leaves a tool call of a person, whatever its request looks like', () => {
+  it('leaves a tool call of a person, even if its request looks like a sleep', () => {
     const { runTo, start, driver } = createWorld();
     const request = { sleep: 'x', at: 1 };
     const from = ['client', 'program', 'program'] as const;

@@ -82,7 +82,7 @@ export interface WakeOptions {
   readonly where?: ((sleep: Sleep) => boolean) | undefined;
   /**
    * How often the store is read for new sleeps, in milliseconds, from 100. Sleeps that it knows end on time. With over a thousand unfinished calls, a new sleep of a
-   * process whose clock is more than a minute behind is found later, within 5 minutes. Default: 10,000.
+   * process whose clock is more than a minute slow is found later, within 5 minutes. Default: 10,000.
    */
   readonly pollMs?: number | undefined;
   /** How many calls run at the same time. Default: 4. */
