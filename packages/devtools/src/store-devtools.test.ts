@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk, tool } from 'millrace';
+import { createAgent, MillraceError, type ModelChunk, tool } from 'millrace';
 import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, Subscription, toArray } from 'rxjs';
@@ -60,6 +60,22 @@ describe('devtools of a store', () => {
     expect(await (await page.ask('GET', 'search?q=SUNNY.')).json()).toEqual({ ids: ['a'] });
     expect((await page.ask('GET', 'calls/none')).status).toBe(404);
     expect((await page.ask('POST', 'calls/a/interrupt')).status).toBe(409);
+  });
+
+  it('show no stack for the error of a stored call', async () => {
+    const refused = () => {
+      throw new MillraceError('auth', 'The key is refused.');
+    };
+    const { agent, open } = await opened([refused]);
+    await expect(agent.call('Hi', { callId: 'a' })).rejects.toThrow('The key is refused.');
+    const page = await open();
+    await page.until(() => entryOf(page, 'a') !== undefined);
+    await page.ask('GET', 'calls/a');
+    await page.until(() => page.items('a').some((it) => 'type' in it && it.type === 'error'));
+    const log = JSON.stringify(page.items('a'));
+    expect(log).toContain('"code":"auth"');
+    expect(log).not.toContain('stack');
+    expect(await (await page.ask('GET', 'search?q=readError')).json()).toEqual({ ids: [] });
   });
 
   it('follow a call while another process runs it', async () => {

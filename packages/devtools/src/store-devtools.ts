@@ -1,4 +1,4 @@
-import type { Agent } from 'millrace';
+import { type Agent, type AgentEvent, MillraceError } from 'millrace';
 import {
   attach$,
   type CallStore,
@@ -208,6 +208,7 @@ const watching$ = (
 ): Observable<never> => {
   const follow$ = (id: string): Observable<never> =>
     attach$(store, id).pipe(
+      map(withoutStack),
       tap((event) => {
         hub.log(id).add(event);
         hub.changed();
@@ -225,6 +226,14 @@ const watching$ = (
       list.forget();
     }),
   );
+};
+
+/** An event without a stack: that of its error is of this process, as a store keeps none. */
+const withoutStack = (event: AgentEvent): AgentEvent => {
+  if (!('error' in event) || !(event.error instanceof MillraceError)) return event;
+  const { error } = event;
+  const bare = new MillraceError(error.code, error.message, error);
+  return { ...event, error: Object.defineProperty(bare, 'stack', { value: undefined }) };
 };
 
 /** Shows a call in the list. Of one whose log is read, the events say more. */
@@ -301,6 +310,7 @@ const has$ = (store: CallStore, call: CallSummary, text: string): Observable<unk
   const isIn = (value: unknown): boolean => textOfJson(value).toLowerCase().includes(text);
   if (isIn(Object.values(call))) return of(call);
   return replay$(store, call.callId, { speed: Infinity }).pipe(
+    map(withoutStack),
     filter(isIn),
     take(1),
     catchError(() => EMPTY),

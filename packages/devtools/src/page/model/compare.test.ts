@@ -70,7 +70,7 @@ describe('a fork beside its original', () => {
     const view = request && viewOf(request);
     expect(view?.messages.map(({ text }) => text)).toEqual([
       'Boat or train?',
-      'First I look it up.\nweather({"city":"Flåm"})\nferry({})',
+      'First I look it up.\nw: weather({"city":"Flåm"})\nf: ferry({})',
       'w → Dry.\nf → At 08:10.',
     ]);
   });

@@ -46,7 +46,7 @@ describe('the requests of a run', () => {
       ['tool', true],
     ]);
     expect(second.same).toBe(1);
-    expect(second.messages[1]?.text).toBe('weather({"city":"Flåm"})\ntickets({})');
+    expect(second.messages[1]?.text).toBe('w: weather({"city":"Flåm"})\nt: tickets({})');
     expect(second.messages[2]?.text).toContain('w → Dry.');
     expect(second.tools.some(({ isNew }) => isNew)).toBe(false);
   });

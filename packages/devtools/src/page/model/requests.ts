@@ -78,6 +78,9 @@ export const createRequests = (): Requests => {
         begin(event, position);
         return;
       }
+      const asked = modelAsked(event);
+      const current = newest.get(event.callId);
+      if (current !== undefined && asked !== '') current.model = asked;
       const kind = Object.hasOwn(answers, event.type) ? answers[event.type] : undefined;
       const request = kind === undefined ? undefined : last.get(`${event.callId} ${kind}`);
       if (request !== undefined) request.answer = { position, event };
@@ -90,6 +93,13 @@ export const createRequests = (): Requests => {
       request.sent = mark.sent;
     },
   };
+};
+
+/** The model that an event of its traffic names; else an empty string. */
+const modelAsked = (event: ShownEvent): string => {
+  const { type, model, to } = anyFields(event);
+  if (type === 'modelFallback') return stringOf(to);
+  return type === 'modelRetry' || type === 'modelWaiting' ? stringOf(model) : '';
 };
 
 const phaseOf = (event: ShownEvent): string | undefined => {
@@ -184,7 +194,7 @@ const messagesOf = (messages: readonly unknown[]): readonly RequestMessage[] =>
     text: withoutKeys(contentOf(message)),
   }));
 
-/** The text of a message, its tool calls, or its tool results. */
+/** The text of a message, its tool calls, or its tool results, with the ids that pair them. */
 export const contentOf = (message: Fields): string =>
   message['role'] === 'tool'
     ? messagesIn(message['content'])
@@ -192,7 +202,7 @@ export const contentOf = (message: Fields): string =>
         .join('\n')
     : [
         textIn(message),
-        ...toolCallsIn(message).map(({ name, input }) => `${name}(${jsonOf(input)})`),
+        ...toolCallsIn(message).map(({ id, name, input }) => `${id}: ${name}(${jsonOf(input)})`),
       ]
         .filter((text) => text !== '')
         .join('\n');

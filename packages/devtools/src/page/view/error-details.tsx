@@ -1,16 +1,18 @@
 // Why something failed: the stack of an error, and its causes.
 import { useState } from 'preact/hooks';
 import { type Fields, fieldsOf, isRecord, stringOf } from '../model/read-event.js';
+import { useDevtools } from './state.js';
 
 /** Causes of causes that are shown. */
 const mostCauses = 8;
 
-/** A button that shows the stack and the causes. Nothing for an error that has neither. */
+/** A button that shows the stack and the causes. For an error that has neither, what is known of its request. */
 export const ErrorDetails = ({ error }: { readonly error: unknown }) => {
   const [isOpen, setOpen] = useState(false);
   const chain = chainOf(error);
   const [first] = chain;
-  if (first === undefined || (chain.length === 1 && stringOf(first['stack']) === '')) return null;
+  if (first === undefined) return null;
+  if (chain.length === 1 && stringOf(first['stack']) === '') return <Facts error={first} />;
   return (
     <div class="error-details">
       <button type="button" class="more" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -19,6 +21,14 @@ export const ErrorDetails = ({ error }: { readonly error: unknown }) => {
       {isOpen && chain.map((one, index) => <Cause key={index} error={one} isFirst={index === 0} />)}
     </div>
   );
+};
+
+const Facts = ({ error: { status, requestId } }: { readonly error: Fields }) => {
+  const { session } = useDevtools();
+  const facts = [status, requestId].filter((it) => it !== undefined && it !== null).map(String);
+  const note = session.source === 'store' ? ['Stores keep no stacks and no causes.'] : [];
+  const text = [...facts, ...note].join(' · ');
+  return text === '' ? null : <p class="ms">{text}</p>;
 };
 
 /** An error, its cause, and so on. */
