@@ -126,6 +126,7 @@ const addRuns = (add: Add, accept: Accept): void => {
     .addOption(new Option('--all', 'list all').conflicts('limit'));
   withStoreOption(
     withPrintOptions(runs, 'print the ids only', 'print each run as a line of JSON'),
+    recorded,
   ).action((run: string | undefined, _options: unknown, command: Command) => {
     const { limit = 20, all } = optionsOf(command);
     accept({
@@ -142,7 +143,7 @@ const addReplay = (add: Add, accept: Accept): void => {
     .argument('<id>', 'the run', notBlank)
     .option('--speed <number>', 'playback speed, such as 4; "max" plays without pauses', toSpeed)
     .addOption(new Option('--follow', 'follow the run while it is running').conflicts('speed'));
-  withStoreOption(withPrintOptions(replay)).action(
+  withStoreOption(withPrintOptions(replay), recorded).action(
     (run: string, _options: unknown, command: Command) => {
       const { speed = 1, follow } = optionsOf(command);
       accept({ command: 'replay', run, speed, follow: follow === true, ...toPrint(command) });
@@ -241,7 +242,7 @@ const addDevtools = (add: Add, accept: Accept): void => {
     )
     .option('--model <name>', 'model of forks (default: MILLRACE_MODEL, or a small one)')
     .option('--no-color', 'print without colour');
-  withStoreOption(devtools).action((_options: unknown, command: Command) => {
+  withStoreOption(devtools, recorded).action((_options: unknown, command: Command) => {
     const { port, color, model = '', store } = optionsOf(command);
     accept({ command: 'devtools', port, color, model, store });
   });
@@ -342,12 +343,10 @@ const withPrintOptions = (
     .addOption(new Option('--json', json).conflicts('quiet'))
     .option('--no-color', 'print without colour');
 
-const withStoreOption = (command: Command): Command =>
-  command.option(
-    '--store <place>',
-    'where to record runs: a .db file, a directory, or postgres://…',
-    notBlank,
-  );
+const withStoreOption = (command: Command, what = 'where to record runs'): Command =>
+  command.option('--store <place>', `${what}: a .db file, a directory, or postgres://…`, notBlank);
+
+const recorded = 'where the runs are recorded';
 
 const withPricesOption = (command: Command): Command =>
   command.option(

@@ -9,11 +9,17 @@ import type { Theme } from './theme.js';
 /** Maximum number of lines shown of a tool result. */
 const resultLines = 3;
 
+/** The same of an error of a tool. */
+const errorLines = 20;
+
+/** The columns of an error that are shown: a terminal wraps them. */
+const longestError = 1_000;
+
 /** Describes an event in lines without indentation; empty if it is not shown. */
 export const describeEvent = (event: AgentEvent, theme: Theme, room: number): readonly string[] => {
   const { colors, unicode } = theme;
-  const notes = (texts: readonly string[]): readonly string[] =>
-    texts.map((text) => colors.dim(oneLine(`${unicode ? '•' : '*'} ${text}`, room, theme)));
+  const notes = (texts: readonly string[], most = room): readonly string[] =>
+    texts.map((text) => colors.dim(oneLine(`${unicode ? '•' : '*'} ${text}`, most, theme)));
   switch (event.type) {
     case 'preActing':
       return [toolCall(event.toolCall, theme, room)];
@@ -31,7 +37,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
         : notes([`${event.name}: ${asText(event.state)}`]);
     default: {
       const note = noteOf(event);
-      return note === undefined ? [] : notes([note]);
+      return note === undefined ? [] : notes([note], 'error' in event ? longestError : room);
     }
   }
 };
@@ -88,7 +94,9 @@ const noteOf = (event: AgentEvent): string | undefined => {
     case 'warning':
       return event.message;
     case 'error':
-      return event.parentId === undefined ? undefined : `${event.agent.join('/')} failed.`;
+      return event.parentId === undefined
+        ? undefined
+        : `${event.agent.join('/')} failed (${event.error.code}): ${event.error.message}`;
     default:
       return undefined;
   }
@@ -118,7 +126,8 @@ const toolResult = (
     : colors.green(unicode ? '←' : '<-');
   const head = `${sign} ${colors.bold(name)}`;
   const time = colors.dim(`(${milliseconds(ms)})`);
-  const lines = firstLines(textOf(result), room - 2, resultLines, theme);
+  const [most, count] = result.isError ? [longestError, errorLines] : [room - 2, resultLines];
+  const lines = firstLines(textOf(result), most, count, theme);
   const [only = '(nothing)', ...more] = lines;
   return more.length === 0 && only.length + name.length + 14 <= room
     ? [`${head} ${only} ${time}`]

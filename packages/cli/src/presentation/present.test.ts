@@ -175,7 +175,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
   ✗ broken Failed: The wheel is stuck. (0 ms)
   → list {"a":
   ✗ list (0 ms)
-    The arguments for list are not a JSON object: {"a": (The JSON is in…
+    The arguments for list are not a JSON object: {"a": (The JSON is incomplete: a string or a bracket is not closed)
 
 Done.
 

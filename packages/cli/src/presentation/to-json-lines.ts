@@ -1,14 +1,14 @@
 import { type AgentEvent, isMillraceError } from 'millrace';
 import { map, type OperatorFunction } from 'rxjs';
 
-/** Renders each event as one line of JSON. Errors keep code, messages and `retryable`, but neither stack nor cause. */
+/** Renders each event as one line of JSON. Errors keep code, messages and details, but neither stack nor cause. */
 export const toJsonLines: OperatorFunction<AgentEvent, string> = map(
   (event) => `${toJson(event)}\n`,
 );
 
 const toJson = (event: AgentEvent): string => {
   try {
-    return JSON.stringify(event, safely);
+    return JSON.stringify(event, withPlainErrors);
   } catch (cause) {
     // A tool may emit or attach values that JSON cannot represent.
     const { type, rootId, callId, agent, iteration, seq, at } = event;
@@ -17,10 +17,11 @@ const toJson = (event: AgentEvent): string => {
   }
 };
 
-const safely = (_key: string, value: unknown): unknown => {
+/** A replacer for `JSON.stringify`, which knows no errors and no bigints. */
+export const withPlainErrors = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;
   if (!isMillraceError(value)) return { name: value.name, message: value.message };
-  const { code, message, userMessage, retryable, partial } = value;
-  return { code, message, userMessage, retryable, partial };
+  const { code, message, userMessage, retryable, status, requestId, partial } = value;
+  return { code, message, userMessage, retryable, status, requestId, partial };
 };

@@ -19,7 +19,8 @@ import type { Setting } from '../setting.js';
 import { withQuestion, withTexts } from './edited-step.js';
 import { findRun$ } from './find-run.js';
 import type { RunStore } from './open-run-store.js';
-import { assertOwn, continueRun } from './resume-run.js';
+import { assertOwn } from './own-run.js';
+import { continueRun } from './resume-run.js';
 import { newCallId, shortId } from './run-id.js';
 import { withRuns } from './with-runs.js';
 

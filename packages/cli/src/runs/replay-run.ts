@@ -1,10 +1,12 @@
 import { attach$, type CallSummary, replay$ } from 'millrace/journal';
-import { firstValueFrom, NEVER } from 'rxjs';
+import type { AgentEvent } from 'millrace';
+import { defaultIfEmpty, firstValueFrom, NEVER, ReplaySubject, tap } from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ReplayArguments } from '../command-line/arguments.js';
 import { isHumanOutput, presenterOf } from '../presentation/presenter.js';
 import type { Theme } from '../presentation/theme.js';
 import type { Setting } from '../setting.js';
+import { describeFailure, failureOf } from './failure.js';
 import { findRun$ } from './find-run.js';
 import { commandFor, hint } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
@@ -34,12 +36,22 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     const event$ = given.follow
       ? attach$(store, run.callId, { waitMs, ...timing })
       : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });
+    const last$ = new ReplaySubject<AgentEvent>(1);
     const outcome = await firstValueFrom(
-      writeOutput$(event$.pipe(presenterOf(given, theme, unit)), output, {
+      writeOutput$(event$.pipe(tap(last$), presenterOf(given, theme, unit)), output, {
         interrupt$,
         terminate$,
       }),
     );
+    const last =
+      outcome === 'answered'
+        ? await firstValueFrom(last$.pipe(defaultIfEmpty(undefined)))
+        : undefined;
+    const failure = failureOf(last);
+    // With `--json`, its event is a line.
+    if (failure !== undefined && !given.json) {
+      stderr.write(describeFailure(failure, run, given, errorTheme));
+    }
     const more = noteOn(run, given, errorTheme);
     if (outcome === 'answered' && !given.follow && more !== '') {
       stderr.write(`${errorTheme.colors.yellow(more)}\n`);

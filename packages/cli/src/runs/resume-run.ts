@@ -1,10 +1,9 @@
 import { isMillraceError, MillraceError } from 'millrace';
-import { type CallSummary, journal, type ReadableCall } from 'millrace/journal';
+import { type CallSummary, journal } from 'millrace/journal';
 import { catchError, firstValueFrom } from 'rxjs';
 import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';
 import type { AnswerArguments, ResumeArguments } from '../command-line/arguments.js';
-import { assistantName } from '../create-assistant.js';
 import { prepare } from '../prepare.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
@@ -13,6 +12,7 @@ import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
 import type { RunStore } from './open-run-store.js';
+import { assertOwn } from './own-run.js';
 import { questionLine } from '../presentation/introduction.js';
 import { runModel$ } from './run-model.js';
 import { tidy } from './tidy.js';
@@ -58,18 +58,6 @@ export const continueRun = async (
   await tidy(runs, setting, outcome);
   return outcome;
 };
-
-/** Throws for an unreadable run, and for a run of another agent, whose tools and instructions are missing here. */
-export function assertOwn(run: CallSummary): asserts run is ReadableCall {
-  if (run.status === 'unreadable') {
-    throw new MillraceError('invalidRequest', `This run cannot be read: ${run.why}`);
-  }
-  if (run.agent === assistantName) return;
-  throw new MillraceError(
-    'invalidRequest',
-    `This run belongs to the agent '${run.agent}', which this command does not have. Resume it in the program of that agent: journal(store).resume$(agent, '${run.callId}').`,
-  );
-}
 
 const nothingToDo = (callId: string, given: AnswerArguments): MillraceError =>
   new MillraceError(

@@ -10,21 +10,27 @@ const base = { agent: 'millrace', question: 'Why?' } as const;
 it('writes one line for each run, and leaves out what no run has', () => {
   const runs: readonly CallSummary[] = [
     { ...base, callId: 'aaaaaaaaaa', createdAt: now - 500, updatedAt: now, status: 'running' },
-    { ...base, callId: 'bbbbbbbbb1', createdAt: now - 90_000, updatedAt: now, status: 'ended' },
+    {
+      ...base,
+      callId: 'bbbbbbbbb1',
+      createdAt: now - 90_000,
+      updatedAt: now - 61_000,
+      status: 'ended',
+    },
     {
       ...base,
       callId: 'bbbbbbbbb2',
-      createdAt: now - 7_200_000,
-      updatedAt: now,
+      createdAt: now - 9_000_000,
+      updatedAt: now - 7_200_000,
       status: 'failed',
       reason: 'aborted',
     },
   ];
   expect(runsTable(runs, plainTheme, now).split('\n')).toEqual([
-    'id          when       status      took         question',
-    'aaaaaaaa    now        running     500 ms       Why?',
-    'bbbbbbbbb1  1 min ago  ended       1 min 30 s   Why?',
-    'bbbbbbbbb2  2 h ago    unfinished  120 min 0 s  Why?',
+    'id          when       status      took        question',
+    'aaaaaaaa    now        running     500 ms      Why?',
+    'bbbbbbbbb1  1 min ago  ended       29.0 s      Why?',
+    'bbbbbbbbb2  2 h ago    unfinished  30 min 0 s  Why?',
     '',
   ]);
 });
@@ -33,10 +39,11 @@ it('shows the session, the agent if it is another one, and why a run cannot be r
   const runs: readonly CallSummary[] = [
     { ...base, callId: 'a', createdAt: 0, updatedAt: 0, status: 'unfinished', sessionId: 'trip' },
     { ...base, agent: 'clerk', callId: 'b', createdAt: 0, updatedAt: 0, status: 'suspended' },
+    { ...base, question: '', callId: 'd', createdAt: 0, updatedAt: 0, status: 'ended' },
     { callId: 'c', createdAt: 0, updatedAt: 0, status: 'unreadable', why: 'It is\nbroken.' },
   ];
   expect(runsTable(runs, plainTheme, now)).toMatch(
-    /^id .*session.*\na .* unfinished .* trip +Why\?\nb .* suspended .* clerk +Why\?\nc .* unreadable .* It is broken\.\n$/,
+    /^id .*session.*\na .* unfinished .* trip +Why\?\nb .* suspended .* clerk +Why\?\nd .* \(no text: .*\nc .* unreadable .* It is broken\.\n$/,
   );
 });
 

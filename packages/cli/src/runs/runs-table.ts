@@ -88,7 +88,8 @@ const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
   const status = statusOf(run);
   const dated = {
     id: shortId(callId, ids),
-    when: ago(now - createdAt),
+    // As the store orders them.
+    when: ago(now - updatedAt),
     status,
     took: milliseconds((status === 'running' ? now : updatedAt) - createdAt),
   };
@@ -98,9 +99,12 @@ const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
   return {
     ...dated,
     session: [...foreign, ...(sessionId === undefined ? [] : [sessionId])].join('/'),
-    question,
+    question: question === '' ? noText : question,
   };
 };
+
+/** Instead of a question without text. */
+const noText = '(no text: a tool result or a file)';
 
 const fitted = (text: string, width: number, theme: Theme): string => {
   const shown = oneLine(text, width, theme);

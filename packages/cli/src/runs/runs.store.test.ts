@@ -166,6 +166,36 @@ describe('npx @millrace/cli runs', () => {
     ]);
   });
 
+  it('shows why a run failed, and how to go on', async () => {
+    const message = `The key is refused, ${'also for this model, '.repeat(20)}today.`;
+    const refused = () => {
+      throw new MillraceError('auth', message);
+    };
+    await home.ran(['-q', 'Hi'], scriptedModel(refused));
+    const id = (await only()).slice(0, 8);
+    const { out } = await home.ran(['runs', id]);
+    const why = `✗ ${message}\n  auth\n  Users see: Something went wrong.\n`;
+    const how = `Resume it: npx @millrace/cli resume ${id}\n`;
+    expect(out).toContain(`${why}${how}`);
+    expect(JSON.parse((await home.ran(['runs', id, '--json'])).out)).toMatchObject({
+      error: { code: 'auth', message, retryable: false },
+    });
+    const replayed = await home.ran(['replay', id, '--speed', 'max']);
+    expect([replayed.code, replayed.err]).toEqual([0, `${why}${how}`]);
+    expect((await home.ran(['replay', id, '--speed', 'max', '-q'])).err).toBe(`${why}${how}`);
+    expect((await home.ran(['replay', id, '--speed', 'max', '--json'])).err).toBe('');
+  });
+
+  it('shows the whole error of a tool that failed', async () => {
+    const model = scriptedModel([toolCall('calculator', { expression: '6 *' })], [text('No.')]);
+    await home.ran(['-q', 'Hi'], model);
+    const { toolErrors, error } = JSON.parse(
+      (await home.ran(['runs', await only(), '--json'])).out,
+    ) as Readonly<Record<string, unknown>>;
+    expect(error).toBeUndefined();
+    expect(toolErrors).toMatchObject([{ name: 'calculator', message: expect.stringMatching(/./) }]);
+  });
+
   it('S7: reads the database of a program that has it open, and writes to it', async () => {
     const place = join(home.path, 'program.db');
     const store = openSqlite(place);

@@ -5,18 +5,21 @@ import type { RunsArguments } from '../command-line/arguments.js';
 import { marblePicture } from '../marbles/marble-picture.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { present } from '../presentation/present.js';
+import { withPlainErrors } from '../presentation/to-json-lines.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
 import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { statusColor, statusOf } from './describe-status.js';
+import { describeFailure, failureOf, resumeNote, toolErrorsIn } from './failure.js';
 import { commandFor, hint } from './hints.js';
 import type { RunStore } from './open-run-store.js';
+import { isOwn } from './own-run.js';
 import { questionLine } from '../presentation/introduction.js';
 import { runModel$ } from './run-model.js';
 import { shortId } from './run-id.js';
 
-/** Shows one run: its summary, its output, its marble diagram and its steps. With `--json`, prints it as one line. */
+/** Shows one run: its summary, its output, its marble diagram, why it failed, and its steps. With `--json`, prints it as one line. */
 export const showRun = async (
   run: CallSummary,
   { store }: RunStore,
@@ -24,12 +27,21 @@ export const showRun = async (
 ): Promise<void> => {
   const { callId } = run;
   const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
+  const model = await lastValueFrom(runModel$(store, callId));
+  const events =
+    given.json && run.status === 'unreadable'
+      ? []
+      : await lastValueFrom(replay$(store, callId, { speed: Infinity }).pipe(toArray()));
+  const failure = failureOf(events.at(-1));
   if (given.json) {
-    output.stream.write(`${JSON.stringify({ ...run, steps })}\n`);
+    const toolErrors = toolErrorsIn(events);
+    const why = {
+      ...(failure !== undefined && { error: failure }),
+      ...(toolErrors.length > 0 && { toolErrors }),
+    };
+    output.stream.write(`${JSON.stringify({ ...run, steps, ...why }, withPlainErrors)}\n`);
     return;
   }
-  const model = await lastValueFrom(runModel$(store, callId));
-  const events = await lastValueFrom(replay$(store, callId, { speed: Infinity }).pipe(toArray()));
   const text = await lastValueFrom(
     from(events).pipe(
       present({ theme, unit: model?.unit ?? 'tokens' }),
@@ -46,8 +58,9 @@ export const showRun = async (
       `${headOf(run, model?.about, theme)}\n`,
       run.status === 'unreadable' ? '' : questionLine(run.question, theme),
       wrapFor(pictured, theme),
+      failure === undefined ? '' : `\n${describeFailure(failure, run, given, theme)}`,
       `\n${stepsTable(steps, theme)}`,
-      `\n${theme.colors.dim(forkNote(run, given, theme))}\n`,
+      `\n${theme.colors.dim(goOnNote(run, given, theme))}\n`,
     ].join(''),
   );
 };
@@ -69,10 +82,15 @@ const headOf = (run: CallSummary, about: string | undefined, theme: Theme): stri
   return wrapFor(facts.join('  '), theme);
 };
 
-const forkNote = (run: CallSummary, given: RunsArguments, theme: Theme): string =>
-  statusOf(run) === 'unfinished'
-    ? hint('It is unfinished. Resume it:', commandFor('resume', run.callId, given), theme)
-    : hint('Repeat a part of it:', `${commandFor('fork', run.callId, given)} --at <step>`, theme);
+const goOnNote = (run: CallSummary, given: RunsArguments, theme: Theme): string => {
+  if (statusOf(run) === 'unfinished') return resumeNote(run, given, theme);
+  if (!isOwn(run)) return wrapFor(forkElsewhere, theme);
+  const fork = `${commandFor('fork', run.callId, given)} --at <step>`;
+  return hint('Repeat a part of it:', fork, theme);
+};
+
+const forkElsewhere =
+  'Repeat a part of it in the program of its agent: fork$(store, callId, { at }), then resume$.';
 
 /** One line for each step. If that leaves no room for results, each result has a line of its own. */
 const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {
