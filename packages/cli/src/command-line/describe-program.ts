@@ -346,7 +346,7 @@ const withPrintOptions = (
 const withStoreOption = (command: Command, what = 'where to record runs'): Command =>
   command.option('--store <place>', `${what}: a .db file, a directory, or postgres://…`, notBlank);
 
-const recorded = 'where the runs are recorded';
+const recorded = 'the store of the runs';
 
 const withPricesOption = (command: Command): Command =>
   command.option(

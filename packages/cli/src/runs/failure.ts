@@ -18,7 +18,7 @@ export const failureOf = (last: AgentEvent | undefined): MillraceError | undefin
     ? last.error
     : undefined;
 
-/** Why a run failed: the whole message, the code, the message for users, and how to go on. Ends with a line break. */
+/** Why a run failed: the whole message, the code, the message for users, and how to continue. Ends with a line break. */
 export const describeFailure = (
   error: MillraceError,
   run: CallSummary,
@@ -44,7 +44,7 @@ export const resumeNote = (run: CallSummary, given: StoreArguments, theme: Theme
 export interface ToolError {
   readonly name: string;
   readonly toolCallId: string;
-  /** What the model got. */
+  /** The text that the model got. */
   readonly message: string;
 }
 

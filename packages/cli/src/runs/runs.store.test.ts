@@ -166,7 +166,7 @@ describe('npx @millrace/cli runs', () => {
     ]);
   });
 
-  it('shows why a run failed, and how to go on', async () => {
+  it('shows why a run failed, and how to resume it', async () => {
     const message = `The key is refused, ${'also for this model, '.repeat(20)}today.`;
     const refused = () => {
       throw new MillraceError('auth', message);
