@@ -5,7 +5,7 @@ import { inProcessSessions, keepSessions } from 'millrace/sessions';
 import { agentTool } from 'millrace/teams';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { chatServer, type ChatServer, type ChatServerOptions } from '@millrace/server/chat';
-import { NEVER } from 'rxjs';
+import { concat, firstValueFrom, NEVER, of, ReplaySubject, Subject } from 'rxjs';
 import { chatPage } from './index.js';
 
 const usage = { type: 'usage', usage: { inputTokens: 30, outputTokens: 4 } } as const;
@@ -172,6 +172,27 @@ describe('an uncertain tool call', () => {
       await server.close();
     },
   );
+});
+
+describe('a second word on an uncertain tool call', () => {
+  it('S6: is refused while the first one is being answered', async () => {
+    const asked$ = new ReplaySubject<true>(1);
+    const go$ = new Subject<never>();
+    const slow: ScriptedAnswer = () => {
+      asked$.next(true);
+      return concat(go$, of(text('Done.'), finish()));
+    };
+    const { server, facts, respond } = await left([slow]);
+    const [uncertain] = uncertainIn(await waitFor(facts, (it) => uncertainIn(it).length > 0));
+    const { toolCallId } = uncertain?.['data'] as { toolCallId: string };
+    const settle = (outcome: string) => respond('/a/uncertain', posted({ toolCallId, outcome }));
+    expect((await settle('again')).status).toBe(200);
+    await firstValueFrom(asked$);
+    expect((await settle('again')).status).toBe(409);
+    expect((await settle('happened')).status).toBe(409);
+    go$.complete();
+    await server.close();
+  });
 });
 
 /** Reads until what is read fits. */

@@ -186,18 +186,16 @@ const settled$ = ({ chat, body$, ids: { id = '' } }: Visit): Observable<Response
         return throwError(() => badRequest("'outcome' must be again, happened or failed"));
       }
       return history$().pipe(
-        concatMap(({ messages }) => {
+        concatMap(({ messages, running }) => {
+          // Its first word may run the tool again: a second one would, too.
+          if (running !== undefined) throw badRequest('an answer is running', 409);
           const call = uncertainIn(messages).find((it) => it.toolCallId === toolCallId);
-          const answer = answersIn(messages).find(
-            ({ callIds }) => call && callIds.includes(call.callId),
-          );
-          if (call === undefined || answer === undefined) {
+          if (call === undefined) {
             throw badRequest('this tool call does not wait for your word', 409);
           }
           return start$({
+            // At the head: a result that came before counts.
             input: toolResults({ [call.localId]: output }),
-            shown: [{ id: answer.id }],
-            orAtHead: true,
             byProgram: true,
             continues: true,
           });
