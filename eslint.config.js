@@ -163,7 +163,16 @@ export default tseslint.config(
     files: ['packages/millrace/src/**/*.ts'],
     ignores: tests,
     rules: {
-      'rxjs-x/finnish': finnish('work', 'cut', 'decideOn', 'emit', 'intercept', 'whenWritten'),
+      'rxjs-x/finnish': finnish(
+        'work',
+        'handle',
+        'finish',
+        'cut',
+        'decideOn',
+        'emit',
+        'intercept',
+        'whenWritten',
+      ),
     },
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },

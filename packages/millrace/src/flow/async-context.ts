@@ -16,8 +16,12 @@ import { bindAsyncContext, inAsyncContext, isAsyncContextKnown } from './async-s
  */
 export const restoreAsyncContext = <T>(): MonoTypeOperatorFunction<T> =>
   isAsyncContextKnown
-    ? (source) => new Observable((to) => hear(source, inAsyncContext(to), to))
+    ? (source) => new Observable((to) => hearInContext(source, to, to))
     : identity;
+
+/** As `hear`, in the async context of the subscription. */
+export const hearInContext: typeof hear = (source$, to, owner) =>
+  hear(source$, inAsyncContext(to), owner);
 
 /** An operator that turns each value into an Observable, such as `concatMap`. */
 export type Flatten = <In, Out>(

@@ -1,4 +1,12 @@
-import { EMPTY, isObservable, Observable, of, type Subscription } from 'rxjs';
+import {
+  EMPTY,
+  isObservable,
+  Observable,
+  type Observer,
+  of,
+  type Subscriber,
+  type Subscription,
+} from 'rxjs';
 import { hear } from './contained.js';
 
 // The kernel composes functions. A value that is there needs no Observable, and its work continues in the same stack frame. An Observable is
@@ -46,9 +54,9 @@ export const andThen = <In, Out>(
   return source$[ofNext]?.(work) ?? continued$(value, work);
 };
 
-/** As `mergeMap`. A value that is there needs no subscription, and neither does work that continues this. */
-const continued$ = <In, Out>(
-  source$: Observable<In>,
+/** As `mergeMap`. A value that is there needs no subscription, and neither do a promise and work that continues this. */
+export const continued$ = <In, Out>(
+  source: Observable<In> | PromiseLike<In>,
   work: (value: In) => Eventual<Out>,
 ): Observable<Out> => {
   const made$ = new Observable<Out>((to) => {
@@ -72,12 +80,36 @@ const continued$ = <In, Out>(
         error(cause);
       }
     };
-    hear(source$, { next, error, complete }, to);
+    listen(source, { next, error, complete }, to);
   });
   return Object.assign(made$, {
     [ofNext]: <Next>(next: (value: Out) => Eventual<Next>) =>
-      continued$(source$, (value) => andThen(work(value), next)),
+      continued$(source, (value) => andThen(work(value), next)),
   });
+};
+
+const listen = <T>(
+  source: Observable<T> | PromiseLike<T>,
+  to: Observer<T>,
+  until: Subscription,
+): void => {
+  if (isObservable(source)) {
+    hear(source, to, until);
+    return;
+  }
+  const settle =
+    <Value>(notify: (value: Value) => void) =>
+    (value: Value): void => {
+      if (!until.closed) notify(value);
+    };
+  const next = (value: T): void => {
+    to.next(value);
+    to.complete();
+  };
+  source.then(
+    settle(next),
+    settle((cause: unknown) => to.error(cause)),
+  );
 };
 
 /** It says what work emits its value, and how other work continues it. */
@@ -91,18 +123,29 @@ const ofNext = Symbol('next');
 
 /** Makes work an Observable, which does it for each subscriber. */
 export const deferWork = <T>(work: () => Eventual<T>): Observable<T> =>
-  Object.assign(
-    new Observable<T>((to) => {
-      // Nothing runs for a subscriber that has gone.
-      if (to.closed) return undefined;
-      const value = doFor(to, () => atOnce(work()));
-      if (isObservable(value)) return value.subscribe(to);
-      to.next(value);
-      to.complete();
-      return undefined;
-    }),
-    { [ofWork]: work },
-  );
+  Object.assign(new Observable<T>((to) => emitWork(to, work)), { [ofWork]: work });
+
+/** Does work for a subscriber, which gets what it makes. `fail` gets what it throws. */
+export const emitWork = <T>(
+  to: Subscriber<T>,
+  work: () => Eventual<T>,
+  fail = (cause: unknown): void => to.error(cause),
+): void => {
+  // Nothing runs for a subscriber that has gone.
+  if (to.closed) return;
+  let made: Eventual<T>;
+  try {
+    made = doFor(to, () => atOnce(work()));
+  } catch (cause) {
+    fail(cause);
+    return;
+  }
+  if (isObservable(made)) made.subscribe(to);
+  else {
+    to.next(made);
+    to.complete();
+  }
+};
 
 /** Does the work of an Observable that `deferWork` made, like a function call: its value may be there. Any other Observable stays one. */
 export const atOnce = <T>(given: Eventual<T>): Eventual<T> => {

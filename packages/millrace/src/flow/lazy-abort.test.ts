@@ -30,7 +30,7 @@ describe('supervised', () => {
     ['is left', NEVER, true],
   ])('of a source that %s', (_what, source$, aborts) => {
     const abort = new LazyAbort();
-    const running = source$.pipe(supervised(abort)).subscribe({ error: () => undefined });
+    const running = source$.pipe(supervised({ abort })).subscribe({ error: () => undefined });
     running.unsubscribe();
     expect(abort.signal.aborted).toBe(aborts);
   });
@@ -41,7 +41,7 @@ describe('supervised', () => {
     range(0, Infinity)
       .pipe(
         tap((it) => seen.push([it, abort.signal.aborted])),
-        supervised(abort),
+        supervised({ abort }),
         take(2),
       )
       .subscribe();
@@ -71,7 +71,7 @@ describe('work that is supervised', () => {
       };
       const work$ = source$.pipe(finalize(() => order.push('stopped')));
       const limit = timeLimit(5, scheduler, 'It');
-      expectObservable(work$.pipe(supervised(abort, handle, limit))).toBe(seen);
+      expectObservable(work$.pipe(supervised({ abort, handle, limit }))).toBe(seen);
       expectSubscriptions(source$.subscriptions).toBe(left);
     });
     expect(order).toEqual(steps);
@@ -83,7 +83,7 @@ describe('work that is supervised', () => {
       const handle = (cause: unknown): string => {
         throw new Error(String(cause));
       };
-      expectObservable(source$.pipe(supervised(undefined, handle))).toBe('-#', {}, new Error('a'));
+      expectObservable(source$.pipe(supervised({ handle }))).toBe('-#', {}, new Error('a'));
       expectSubscriptions(source$.subscriptions).toBe('^!');
     });
   });

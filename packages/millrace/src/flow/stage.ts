@@ -1,10 +1,11 @@
-import { catchError, concatMap, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
-import { contained } from './contained.js';
+import { EMPTY, from, type Observable } from 'rxjs';
+import { hearContained } from './contained.js';
+import { gather, oneValue } from './deadline.js';
 import { andThen, type Eventual } from './eventual.js';
 import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 
 /** A stage that a value passes: it may be edited, delayed or vetoed by emitting nothing. */
-export type Stage<T> = (value: T) => Observable<T>;
+export type Stage<T> = (value: T) => Eventual<T>;
 
 interface StageInit<T> {
   readonly name: string;
@@ -22,29 +23,26 @@ interface StageInit<T> {
 export const createStage = <T>(init: StageInit<T>): Stage<T> => {
   const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
   const rule = ` It must emit one ${what} for each it receives, or none to veto it.`;
-  const onlyOne = ([first, ...more]: readonly unknown[]): T => {
-    if (more.length > 0)
-      throw interceptorError(name, `it emitted more than one ${what} for one event`, rule);
-    if (isUsable(first)) return first;
-    throw interceptorError(name, `it emitted something that is not a ${what}`, rule);
+  const fault = (why: string): MillraceError => interceptorError(name, why, rule);
+  const read = (out: unknown): T => {
+    if (isUsable(out)) return out;
+    throw fault(`it emitted something that is not a ${what}`);
   };
-  return (value) =>
-    defer(() => operate$(value)).pipe(
-      contained(),
-      take(2),
-      toArray(),
-      concatMap((out) => {
-        if (out.length > 0) return of(onlyOne(out));
-        onVeto(value);
-        return EMPTY;
-      }),
-      catchError((cause: unknown) => {
-        const error = isVerdict(cause) ? cause : interceptorError(name, cause);
-        if (!failOpen) throw error;
-        onPassedOver(value, error);
-        return of(value);
-      }),
-    );
+  return (value) => {
+    const veto = (): Observable<never> => {
+      onVeto(value);
+      return EMPTY;
+    };
+    const handle = (cause: unknown): T => {
+      const error = isVerdict(cause) ? cause : interceptorError(name, cause);
+      if (!failOpen) throw error;
+      onPassedOver(value, error);
+      return value;
+    };
+    const several = (): MillraceError => fault(`it emitted more than one ${what} for one event`);
+    const one = oneValue<unknown, T>(read, several, veto);
+    return gather(() => from(operate$(value)), one, { handle, listen: hearContained });
+  };
 };
 
 export const passThrough = <T>(value: T, stages: readonly Stage<T>[]): Eventual<T> =>

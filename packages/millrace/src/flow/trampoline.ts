@@ -1,5 +1,6 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { bindAsyncContext } from './async-scope.js';
+import { emitWork, type Eventual } from './eventual.js';
 
 /** Runs a task after the running one, or, with `whenIdle`, after all waiting ones. */
 export type Trampoline = (task: () => void, when?: 'whenIdle') => void;
@@ -55,3 +56,7 @@ export const subscribeOnTrampoline =
         if (!subscriber.closed) source.subscribe(subscriber);
       });
     });
+
+/** As `deferWork`, in a turn of a trampoline. */
+export const deferWorkOn = <T>(trampoline: Trampoline, work: () => Eventual<T>): Observable<T> =>
+  new Observable((to) => trampoline(() => emitWork(to, work)));

@@ -1,7 +1,7 @@
 import { from, mergeMap, toArray } from 'rxjs';
 import { callTool } from './tool-call.js';
-import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
-import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
+import { andThen, type Eventual } from '../flow/eventual.js';
+import { createTrampoline, deferWorkOn } from '../flow/trampoline.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context, Phase } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
@@ -65,9 +65,9 @@ const allOf = <T, Out>(
   if (first === undefined) return [];
   if (items.length === 1) return andThen(work(first), (made) => [made]);
   // Synchronous work would nest: each item waits until the one before has returned.
-  const onTrampoline = subscribeOnTrampoline<Out>(createTrampoline());
+  const trampoline = createTrampoline();
   return from(items).pipe(
-    mergeMap((item) => deferWork(() => work(item)).pipe(onTrampoline), parallel),
+    mergeMap((item) => deferWorkOn(trampoline, () => work(item)), parallel),
     toArray(),
   );
 };

@@ -358,7 +358,7 @@ const createApproving = (context: Context, call: LoopCall, run: OpenRun, plan: P
   });
   const ended$ = (walk$: Observable<Ended>): Observable<ToolDecision> =>
     walk$.pipe(
-      supervised(abort),
+      supervised({ abort }),
       map((it) => {
         outputBelow(lent);
         return toAuthorization(it, spentBelow(lent));

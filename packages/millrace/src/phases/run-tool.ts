@@ -1,20 +1,10 @@
 import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
-import {
-  catchError,
-  concatMap,
-  EMPTY,
-  identity,
-  isObservable,
-  of,
-  reduce,
-  retry,
-  timer,
-} from 'rxjs';
+import { catchError, concatMap, EMPTY, identity, isObservable, of, retry, timer } from 'rxjs';
 import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import { recover, timeLimit } from '../flow/deadline.js';
+import { gather, type Supervision, timeLimit } from '../flow/deadline.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
@@ -103,33 +93,57 @@ export const createToolRun = (
     failed: output.isError,
     ...addCost(decision, spentBelow(lent)),
   });
-  const output = (): Eventual<ToolOutput> =>
+  const emissions = (): Eventual<ToolEmission> =>
     'value' in decision
-      ? outputOf(context, call, run, tool, decision, lent, failedInterceptor)
+      ? emissionsOf(context, call, run, tool, decision, lent, failedInterceptor)
       : // The value is not recorded: the input is read again.
         andThen(checkInput(context, call, tool, toolCall, plan), (checked) =>
           checked.status === 'refused'
-            ? failedOutput(checked.why)
-            : outputOf(context, call, run, tool, checked, lent, failedInterceptor),
+            ? ended(failedOutput(checked.why))
+            : emissionsOf(context, call, run, tool, checked, lent, failedInterceptor),
         );
-  const limit = timeLimit(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`);
-  const reported = (error: unknown): ToolOutput => {
-    abort.abort();
-    // Fatal errors: the result of a tool that stopped with its call must not be recorded.
-    if (isFatal(error) || (error !== undefined && error === failure)) throw error;
-    return failedBy(name, error);
+  const ranAbove = (output: ToolOutput): RunOutcome => ranTo(outputBelow(lent) ?? output);
+  const supervision: Supervision<RunOutcome> = {
+    abort,
+    limit: timeLimit(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+    handle: (error) => {
+      abort.abort();
+      // Fatal errors: the result of a tool that stopped with its call must not be recorded.
+      if (isFatal(error) || (error !== undefined && error === failure)) throw error;
+      return ranAbove(failedBy(name, error));
+    },
   };
+  const last = lastOutput(context, run, toolCall);
   return {
-    work: () =>
-      andThen(recover(output, reported, abort, limit), (given) =>
-        ranTo(outputBelow(lent) ?? given),
-      ),
+    work: () => gather(emissions, { ...last, finish: ranAbove }, supervision),
     cutAs: (why) => ranTo(failedOutput(why)),
   };
 };
 
-/** The last output of a tool; progress is reported. Each attempt gets a fresh copy of the input. */
-const outputOf = (
+/** The last output of a tool; progress is reported. */
+const lastOutput = ({ hooks }: Context, { iteration }: OpenRun, toolCall: ToolCallBlock) => ({
+  seed: toOutput(undefined),
+  add: (last: ToolOutput, emission: ToolEmission): ToolOutput => {
+    if (emission.type !== 'output') {
+      hooks.report(iteration, progressOf(toolCall, emission.value));
+      return last;
+    }
+    const lost = lostIn(emission.output);
+    if (lost.length > 0) {
+      const message = `The output of the tool '${toolCall.name}' has values that JSON cannot express: ${lost.slice(0, 10).join(', ')}.`;
+      hooks.report(iteration, { type: 'warning', message });
+    }
+    return emission.output;
+  },
+});
+
+const ended = (output: ToolOutput): ToolEmission => ({ type: 'output', output });
+
+const progressOf = (toolCall: ToolCallBlock, value: unknown) =>
+  ({ type: 'actingChunk', toolCall, value }) as const;
+
+/** What a tool emits. Each attempt gets a fresh copy of the input. */
+const emissionsOf = (
   context: Context,
   { toolkit }: LoopCall,
   { iteration }: OpenRun,
@@ -137,31 +151,17 @@ const outputOf = (
   { toolCall, value }: Pick<ToolDecision, 'toolCall' | 'value'>,
   lent: ToolContext,
   onInterceptorError: (error: unknown) => never,
-): Eventual<ToolOutput> => {
+): Eventual<ToolEmission> => {
   const { hooks, scheduler } = context;
   const { name, retry: policy } = tool;
   const runOnce = (): Eventual<ToolEmission> => {
     // It may have been removed between two attempts.
-    if (toolkit.current.find(name) === undefined) return { type: 'output', output: gone(name) };
+    if (toolkit.current.find(name) === undefined) return ended(gone(name));
     const given = policy === undefined ? value : copied(value);
     return startTool(lent, () => tool.run$(given, lent));
   };
-  const progressOf = (progress: unknown) =>
-    ({ type: 'actingChunk', toolCall, value: progress }) as const;
-  const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {
-    if (emission.type === 'output') {
-      const lost = lostIn(emission.output);
-      if (lost.length > 0) {
-        const message = `The output of the tool '${name}' has values that JSON cannot express: ${lost.slice(0, 10).join(', ')}.`;
-        hooks.report(iteration, { type: 'warning', message });
-      }
-      return emission.output;
-    }
-    hooks.report(iteration, progressOf(emission.value));
-    return last;
-  };
   const emitted = policy === undefined ? runOnce() : deferWork(runOnce);
-  if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
+  if (!isObservable(emitted)) return emitted;
   return emitted.pipe(
     policy === undefined
       ? identity
@@ -173,12 +173,11 @@ const outputOf = (
       ? concatMap((emission) =>
           emission.type === 'output'
             ? of(emission)
-            : deferWork(() => hooks.emit(iteration, progressOf(emission.value), () => EMPTY)).pipe(
-                catchError(onInterceptorError),
-              ),
+            : deferWork(() =>
+                hooks.emit(iteration, progressOf(toolCall, emission.value), () => EMPTY),
+              ).pipe(catchError(onInterceptorError)),
         )
       : identity,
-    reduce(add, toOutput(undefined)),
   );
 };
 

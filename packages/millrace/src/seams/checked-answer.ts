@@ -1,12 +1,11 @@
 import type { Context, Answer, Layer } from './layer.js';
-import { deferWork, type Eventual, atOnce, andThen } from '../flow/eventual.js';
-import { recover } from '../flow/deadline.js';
+import { deferWork, type Eventual } from '../flow/eventual.js';
+import { gather, oneValue } from '../flow/deadline.js';
 import { type Reply, withOwnText, type CallInfo } from '../values/reply.js';
 import type { Call } from './call.js';
-import { oneValue } from '../flow/one-value.js';
-import { throwError, type Observable, isObservable } from 'rxjs';
+import { EMPTY, throwError } from 'rxjs';
 import { toMillraceError, MillraceError } from '../values/errors.js';
-import { contained } from '../flow/contained.js';
+import { hearContained } from '../flow/contained.js';
 import { isRecord } from '../values/json.js';
 
 /**
@@ -25,40 +24,42 @@ export const checkedAnswer =
         if (hasPassed) throw layerFault(name, 'passed the call on twice', failure);
         if (!isCall(edited)) throw layerFault(name, 'passed on something that is not a call');
         hasPassed = true;
-        const replied = recover(
-          () => atOnce(next(edited)),
-          (cause) => {
-            failure = cause;
-            throw cause;
+        return gather<Reply, Reply | undefined, Reply>(
+          () => next(edited),
+          {
+            seed: undefined,
+            add: (_, reply) => (inner = reply),
+            finish: (reply) => reply ?? EMPTY,
+          },
+          {
+            handle: (cause) => {
+              failure = cause;
+              throw cause;
+            },
           },
         );
-        return andThen(replied, (reply) => (inner = reply));
       };
-      const answered = (): Eventual<Reply> =>
-        oneValue(
-          foreign(around(context)((edited) => deferWork(() => checkedNext(edited)))(call)),
-          () => layerFault(name, 'answered with two replies'),
-          () => throwError(() => layerFault(name, 'answered with no reply')),
-        );
-      const checked = (reply: unknown): Reply => {
+      const read = (reply: unknown): Reply => {
         if (isReply(reply)) return withOwnText(ownReply(reply, context.info), inner);
         throw layerFault(name, 'emitted something that is not a reply');
       };
-      return recover(
-        () => andThen(answered(), checked),
-        (cause) => {
-          throw cause === failure
-            ? cause
-            : toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+      return gather(
+        () => around(context)((edited) => deferWork(() => checkedNext(edited)))(call),
+        oneValue(
+          read,
+          () => layerFault(name, 'answered with two replies'),
+          () => throwError(() => layerFault(name, 'answered with no reply')),
+        ),
+        {
+          listen: hearContained,
+          handle: (cause) => {
+            throw cause === failure
+              ? cause
+              : toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+          },
         },
       );
     });
-
-/** A throwing teardown of the layer does not skip those of the call. */
-const foreign = <T>(given: Observable<T>): Eventual<T> => {
-  const value = atOnce(given);
-  return isObservable(value) ? value.pipe(contained()) : value;
-};
 
 /** Gives a cached reply of another call an id of this call: memory would take it for a known message. */
 const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>

@@ -2,7 +2,7 @@ import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
 import { defaultIfEmpty, EMPTY, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
-import { andThen, type Eventual, hasLeft, toObservable } from '../flow/eventual.js';
+import { andThen, deferWork, type Eventual, hasLeft, toObservable } from '../flow/eventual.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
@@ -198,7 +198,7 @@ export const createHooks = ({
       .map(({ name, stage }): EachHook<Type> => ({
         name,
         ask$: (iteration, payload) =>
-          stage(eventOf(iteration, payload)).pipe(
+          deferWork(() => stage(eventOf(iteration, payload))).pipe(
             filter(isPayloadOf(type)),
             map(freezeEvent),
             defaultIfEmpty(undefined),

@@ -1,6 +1,7 @@
-import { concatMap, defer, EMPTY, finalize, noop } from 'rxjs';
+import { concatMap, defer, EMPTY, finalize, identity, noop } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
-import { oneValue } from '../flow/one-value.js';
+import { hearInContext } from '../flow/async-context.js';
+import { gather, oneValue } from '../flow/deadline.js';
 import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
 import { cell, type Cut, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';
@@ -97,14 +98,18 @@ const checkedStep =
   (name: string, performed: Perform): Perform =>
   <T>(step: Step<T>) =>
     deferWork(() =>
-      oneValue(
-        performed(step),
-        () => stepFault(name, step, 'two values'),
-        () => {
-          if (step.optional === true) return EMPTY;
-          if (step.cut === undefined) throw stepFault(name, step, 'nothing');
-          return step.cut({ reason: 'interrupted' });
-        },
+      gather(
+        () => performed(step),
+        oneValue<T, T>(
+          identity,
+          () => stepFault(name, step, 'two values'),
+          () => {
+            if (step.optional === true) return EMPTY;
+            if (step.cut === undefined) throw stepFault(name, step, 'nothing');
+            return step.cut({ reason: 'interrupted' });
+          },
+        ),
+        { listen: hearInContext },
       ),
     );
 

@@ -1,4 +1,4 @@
-import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
+import { andThen, continued$, type Eventual, deferWork } from '../flow/eventual.js';
 import type { Observable, ObservableInput } from 'rxjs';
 import { concat, EMPTY, from, isObservable, map, mergeMap, noop, of, defer } from 'rxjs';
 import {
@@ -187,7 +187,7 @@ export const emissions = (
   if (isPromiseLike(returned)) {
     // Its call may have been left while it ran: then no one waits for it.
     if (returned instanceof Promise) returned.catch(noop);
-    return andThen(from(returned), (settled) => emissions(settled, demand, toOutput$));
+    return continued$(returned, (settled) => emissions(settled, demand, toOutput$));
   }
   return emitted(toOutput$(returned));
 };

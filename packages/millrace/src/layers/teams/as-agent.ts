@@ -148,7 +148,7 @@ const answer$ = (
       takeLast(1),
       map((value) => toAnswer(value, info)),
       defaultIfEmpty(undefined),
-      supervised(abort),
+      supervised({ abort }),
     );
     return waited$(context, stepsId, last$).pipe(
       // A step that fails because its calls were interrupted or suspended has not failed.
