@@ -10,7 +10,7 @@ import { checkedPhase } from './phases/phase-list.js';
 import { reasoning } from './phases/reasoning.js';
 import { runPhase } from './seams/phase.js';
 import { type EndedRun, hasEnded, type Run } from './run.js';
-import { createTrampoline, subscribeOnTrampoline } from './flow/trampoline.js';
+import { createTrampoline, deferWorkOn } from './flow/trampoline.js';
 import { cell } from './step.js';
 import { loopProgress } from './seams/progress.js';
 
@@ -37,7 +37,7 @@ export const loop = (
   const { iterationMs } = call.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
-  const onTrampoline = subscribeOnTrampoline<Run>(context.local(turns));
+  const trampoline = context.local(turns);
   const runTurn = phases.reduceRight<(run: Run) => Eventual<Run>>(
     (next, phase) => (run) => andThen(runPhase(phase, run), next),
     (run) => run,
@@ -47,7 +47,8 @@ export const loop = (
       // Each turn must have asked the model.
       if (run.iteration < turnsBefore && !hasEnded(run)) throw stuck();
       latest.run = run;
-      return hasEnded(run) ? EMPTY : deferWork(() => runTurn(run)).pipe(inTime, onTrampoline);
+      if (hasEnded(run)) return EMPTY;
+      return deferWorkOn(trampoline, () => deferWork(() => runTurn(run)).pipe(inTime));
     }),
     filter(hasEnded),
   );

@@ -1,7 +1,6 @@
 import {
   catchError,
   concat,
-  concatMap,
   defer,
   EMPTY,
   finalize,
@@ -15,7 +14,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { finalizeNow } from '../flow/contained.js';
-import { deferWork } from '../flow/eventual.js';
+import { continueWith, deferWork } from '../flow/eventual.js';
 import { instructionsOf } from './instructions.js';
 import { ensurePreCall$ } from './layers/pre-call.js';
 import type { CallOptions } from './call-options.js';
@@ -62,15 +61,15 @@ const recordedCall$ = <Seen>(
   if (!context.layers.some(({ record }) => record))
     return delivered$(replyThroughLayers$(setup, call));
   // Empty, though it has begun: no fault, but a sub-agent that is suspended with its parent, which emits no reply.
-  const neverSubscribed = recordFault();
+  let neverSubscribed: MillraceError | undefined;
   const callOnce$ = defer(() => {
     if (hasBegun) throw recordFault();
     return delivered$(replyThroughLayers$(setup, call));
   });
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
-    throwIfEmpty(() => neverSubscribed),
+    throwIfEmpty(() => (neverSubscribed = recordFault())),
     catchError((cause: unknown) => {
-      if (hasBegun && cause === neverSubscribed) return EMPTY;
+      if (hasBegun && neverSubscribed === cause) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       // Observers of the agent also see calls that could not start.
@@ -122,7 +121,7 @@ const deliveredCall$ = <Seen>(
   ).pipe(
     abortWhen(options, context),
     // Emits `preCall` if nothing has yet: a layer outside of `preCallLayer` may have answered.
-    concatMap((answered) =>
+    continueWith((answered) =>
       ensurePreCall$(context, () => {
         const reply = frozen(withText(answered));
         // Before the last event: an observer of it may leave, and the reply must be there.

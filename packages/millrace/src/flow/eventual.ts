@@ -49,10 +49,15 @@ export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => {
-  if (!isObservable(value)) return hasLeft() ? EMPTY : work(value);
-  const source$: Made<In> = value;
-  return source$[ofNext]?.(work) ?? continued$(value, work);
+  if (isObservable(value)) return continueWith(work)(value);
+  return hasLeft() ? EMPTY : work(value);
 };
+
+/** As `concatMap`, for a source of one value. */
+export const continueWith =
+  <In, Out>(work: (value: In) => Eventual<Out>) =>
+  (source$: Made<In>): Observable<Out> =>
+    source$[ofNext]?.(work) ?? continued$(source$, work);
 
 /** As `mergeMap`. A value that is there needs no subscription, and neither do a promise and work that continues this. */
 export const continued$ = <In, Out>(

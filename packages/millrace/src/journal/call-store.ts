@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { restoreAsyncContext } from '../flow/async-context.js';
 import { failAs, failing } from '../flow/contained.js';
-import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
+import { andThen, atOnce, continueWith, type Eventual, deferWork } from '../flow/eventual.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../values/json.js';
@@ -94,9 +94,9 @@ const open$ = <T>(
     const { appender$, close$ } = openWriter(driver, callId, writing);
     return appender$.pipe(
       restoreAsyncContext(),
-      concatMap((appender) =>
+      continueWith((appender) =>
         written$(driver, logs, callId).pipe(
-          concatMap((written) => run(journalOf(appender, logs, callId, events, written))),
+          continueWith((written) => run(journalOf(appender, logs, callId, events, written))),
         ),
       ),
       // Before the end is delivered: a subscriber may open the record again then.

@@ -12,6 +12,7 @@ import {
   throwIfEmpty,
   concatMap,
 } from 'rxjs';
+import { continueWith } from '../flow/eventual.js';
 import { splitInput } from '../call/layers/conversation.js';
 import { numbering } from '../seams/hooks.js';
 import { conversation } from '../memories/conversation.js';
@@ -411,8 +412,8 @@ const recordedAnswer = (
     );
   return (call) =>
     noted$([...call.history, ...(local(callProgress).input ?? call.input)]).pipe(
-      concatMap(() => recall$()?.pipe(defaultIfEmpty(undefined)) ?? of(undefined)),
-      concatMap(() => {
+      continueWith(() => recall$()?.pipe(defaultIfEmpty(undefined)) ?? of(undefined)),
+      continueWith(() => {
         if (isOutermost && hasEnded) return ended$();
         const reply$ = next(call).pipe(throwIfEmpty(noReply), reportingAbove(context));
         return isInterruptible(context) ? reply$.pipe(takeUntil(interrupt$)) : reply$;

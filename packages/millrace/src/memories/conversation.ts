@@ -14,6 +14,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
+import { continueWith } from '../flow/eventual.js';
 import { type Conversation, loadConversation$, splitInput } from '../call/layers/conversation.js';
 import type { Call } from '../seams/call.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -102,7 +103,7 @@ export const conversation: Layer = trusted({
               throwError(() => toMillraceError(error)),
             ),
           ),
-          concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
+          continueWith((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
         );
       },
     ),

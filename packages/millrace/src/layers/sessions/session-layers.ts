@@ -1,7 +1,6 @@
 import {
   AsyncSubject,
   concat,
-  concatMap,
   defer,
   EMPTY,
   filter,
@@ -18,6 +17,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
+import { continueWith } from '../../flow/eventual.js';
 import { restoreAsyncContext } from '../../flow/async-context.js';
 import type { OnSuspended } from '../../memories/cancel-suspended.js';
 import {
@@ -269,7 +269,7 @@ const turnLayer = (
       context,
       turn$(context, () => ({ ...place, ...attempts.place() })),
     ).pipe(
-      concatMap((turn) => {
+      continueWith((turn) => {
         const { info, hooks, interruption, local } = context;
         local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
@@ -303,7 +303,7 @@ const turn$ = (context: Context, placeNow: () => SessionPlace): Observable<Queue
   ).pipe(
     map((as) => (as === 'interrupted' ? undefined : as)),
     take(1),
-    concatMap((as): Observable<QueueRecord> => {
+    continueWith((as): Observable<QueueRecord> => {
       const place = placeNow();
       const now: QueueRecord =
         as === undefined
