@@ -1,6 +1,12 @@
 import { heldBytes, settled } from '../jobs/held-memory.js';
 import { isFlag, isNumber, isShape, isText } from '../guard.js';
-import { type ServerName, serverNames, type ServerOptions, startServer } from './server.js';
+import {
+  handFloor,
+  type ServerName,
+  serverNames,
+  type ServerOptions,
+  startServer,
+} from './server.js';
 
 /** What a server process has used so far. */
 export interface Usage {
@@ -16,7 +22,7 @@ export interface Usage {
 process.on('disconnect', () => process.exit(0));
 
 const isServerName = (value: unknown): value is ServerName =>
-  serverNames.some((name) => name === value);
+  [handFloor, ...serverNames].some((name) => name === value);
 
 const isOptions = isShape<ServerOptions>({
   name: isServerName,

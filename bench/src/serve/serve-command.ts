@@ -9,6 +9,7 @@ import { cost } from './cost.js';
 import { concurrent } from './concurrent.js';
 import { hostile } from './hostile.js';
 import { idle } from './idle.js';
+import { memory } from './memory.js';
 import { proxy } from './proxy.js';
 import type { ServeRow } from './row.js';
 import { slow } from './slow.js';
@@ -25,6 +26,11 @@ const rows: readonly ServeRow[] = [
     name: 'together',
     about: 'the first byte of calls that begin at the same moment',
     run: together,
+  },
+  {
+    name: 'memory',
+    about: 'what silent calls and streams hold, beside node:http by hand',
+    run: memory,
   },
   { name: 'slow', about: 'clients that hardly read, beside one that does', run: slow },
   { name: 'proxy', about: '70 s of silence behind an nginx with defaults', run: proxy },

@@ -52,12 +52,17 @@ describe('the bench of the server', () => {
   });
 
   it('has clients that hardly read, connections that are only open, and many at the same time', async () => {
-    const { code, out } = await serveBench('--small', '--only', 'slow,idle,concurrent,together');
+    const { code, out } = await serveBench(
+      '--small',
+      '--only',
+      'slow,idle,concurrent,together,memory',
+    );
     expect(code).toBe(0);
     expect(out).toMatch(/^serve, files +own calls +5 +[\d.]+/mu);
     expect(out).toMatch(/^streams of one silent call +20 +[\d.]+/mu);
     expect(out).toMatch(/^serve, files( +[\d.]+ +[\d.]+× +[\d.]+){2}$/mu);
     expect(out).toMatch(/^serve, files( +[\d.]+){3} +[\d.]+×$/mu);
+    expect(out).toMatch(/^serve, in process( +[\d.]+ +[\d.]+× +[\d.]+–[\d.]+){2}$/mu);
   });
 
   (existsSync('/usr/sbin/nginx') ? it : it.skip)(
@@ -73,7 +78,16 @@ describe('the bench of the server', () => {
 
   it('names what it measures, and refuses the rest', async () => {
     const { out } = await serveBench('--help');
-    for (const row of ['cost', 'concurrent', 'together', 'slow', 'proxy', 'hostile', 'idle']) {
+    for (const row of [
+      'cost',
+      'concurrent',
+      'together',
+      'memory',
+      'slow',
+      'proxy',
+      'hostile',
+      'idle',
+    ]) {
       expect(out).toMatch(new RegExp(`^  ${row} `, 'mu'));
     }
     expect(await serveBench('--only', 'nothing')).toMatchObject({ code: 2 });

@@ -23,7 +23,10 @@ export const serverNames = [
   'serve, in process',
   'serve, files',
 ] as const;
-export type ServerName = (typeof serverNames)[number];
+
+/** The floor of what is held: `node:http` by hand. */
+export const handFloor = 'node:http';
+export type ServerName = (typeof serverNames)[number] | typeof handFloor;
 
 /** How a server is started. */
 export interface ServerOptions {
@@ -38,6 +41,8 @@ export interface ServerOptions {
 export const startServer = async (options: ServerOptions): Promise<number> => {
   const { name, folder, heartbeatMs, maxCalls } = options;
   switch (name) {
+    case handFloor:
+      return listen(openResponses());
     case 'hono':
       return listen(handlerByHand());
     case 'response':
@@ -127,6 +132,26 @@ const handlerByHand = (): RequestListener => {
   const fetch = (request: Request): Response | Promise<Response> => app.fetch(request);
   const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
   return (request, response) => void listener(request, response);
+};
+
+/** Answers each question like Millrace, and keeps a silent one open, as it does whoever follows. */
+const openResponses = (): RequestListener => async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) if (chunk instanceof Buffer) chunks.push(chunk);
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  const send = (value: object | string): boolean =>
+    response.write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`);
+  send({ type: 'start', messageId: crypto.randomUUID() });
+  send({ type: 'start-step' });
+  if (request.method !== 'POST') return;
+  const { input } = inputOfUiMessages(JSON.parse(Buffer.concat(chunks).toString()));
+  const plan = readPlan(typeof input === 'string' ? input : '');
+  if (plan.silentMs > 0) return;
+  for await (const burst of bursts(plan)) {
+    for (const delta of burst) send({ type: 'text-delta', id: '1', delta });
+  }
+  send('[DONE]');
+  response.end();
 };
 
 const listen = (listener: RequestListener): Promise<number> =>
