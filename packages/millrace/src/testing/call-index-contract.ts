@@ -174,6 +174,34 @@ export const callIndexChecks = (check: CheckOfCalls): readonly Check[] => [
     ]);
     deepStrictEqual(await read(second, 'ended'), at([begun('ended', 's'), event('end', 1)]));
   }),
+  check('lists no call as unfinished after its last event', async ({ first, second }) => {
+    const replied = (id: string): readonly NewRecord[] => [begun(id, 's'), step(`${id}/reply`, 1)];
+    const last = ending(event('postCall', 2));
+    await write(first, 'left', replied('left'));
+    const hold = await holdCall(first, 'running');
+    await append(hold, replied('running'));
+    // With a reply and no last event, a store may take them for ended ones.
+    for (const driver of [first, second]) {
+      const unfinished = await idsOf(driver, { isUnfinished: true });
+      ok(unfinished.every((id) => ['left', 'running'].includes(id)));
+      deepStrictEqual(
+        (await list(driver, { sessionId: 's' })).map(({ callId, last: latest }) => [
+          callId,
+          latest?.name,
+        ]),
+        ['running', 'left'].map((id) => [id, `${id}/reply`]),
+      );
+    }
+    await append(hold, [last]);
+    hold.leave();
+    // Another process resumes it, and writes nothing but its end.
+    await write(second, 'left', [last]);
+    for (const driver of [first, second]) {
+      deepStrictEqual(await idsOf(driver, { isUnfinished: true }), []);
+      deepStrictEqual(await idsOf(driver, { sessionId: 's' }), ['running', 'left']);
+      deepStrictEqual(await read(driver, 'left'), at([...replied('left'), event('postCall', 2)]));
+    }
+  }),
   check('lists the calls that were last written until a time', async ({ first, second }) => {
     const ids = ['a', 'b', 'c', 'd'];
     for (const id of ids) {
