@@ -11,9 +11,13 @@ const pages = readdirSync(join(root, 'packages'))
   .map((name) => join(root, 'packages', name))
   .filter((folder) => existsSync(join(folder, 'src/page/index.html')));
 
+/** What a page may take from the framework: plain data. It is bundled from its sources, which need no build before. */
+const values = join(root, 'packages/millrace/src/values');
+
 /** A hash of all that Vite reads, and of the versions of what it may bundle. */
 function sources(folder) {
-  const files = readdirSync(join(folder, 'src/page'), { recursive: true, withFileTypes: true })
+  const files = [join(folder, 'src/page'), values]
+    .flatMap((of) => readdirSync(of, { recursive: true, withFileTypes: true }))
     .filter((file) => file.isFile() && !/\.test\.|\.test-support\./.test(file.name))
     .map((file) => join(file.parentPath, file.name))
     .sort();
@@ -41,7 +45,10 @@ async function build(folder) {
     configFile: false,
     logLevel: 'error',
     // Its default is the build for older browsers.
-    resolve: { conditions: ['es2015', 'module', 'browser'] },
+    resolve: {
+      conditions: ['es2015', 'module', 'browser'],
+      alias: { 'millrace/values': join(values, 'index.ts') },
+    },
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
       write: false,

@@ -174,7 +174,7 @@ describe('an error of a provider', () => {
   it('shows neither the request nor a key', async () => {
     const key = 'acme-0123456789abcdef';
     const error = apiError({
-      message: `Wrong key ${key} or sk-proj-0123456789abcdefgh.`,
+      message: `Wrong key ${key} or sk-proj-0123456789abcdefgh, x-api-key: own-4567, {"client_secret":"own-8901"}.`,
       ...{
         statusCode: 401,
         requestBodyValues: { prompt: 'private' },
@@ -185,7 +185,7 @@ describe('an error of a provider', () => {
     const caught = await failureFor(error, { secrets: [key] });
     const shown = inspect(caught, { depth: 20, showHidden: true });
     expect(isMillraceError(caught)).toBe(true);
-    expect(shown).not.toMatch(/acme-0123|sk-proj|private/);
+    expect(shown).not.toMatch(/acme-0123|sk-proj|own-|private/);
   });
 });
 

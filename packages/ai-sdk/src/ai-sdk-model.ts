@@ -5,7 +5,7 @@ import {
   type ModelContext,
   type ModelRequest,
 } from 'millrace';
-import { checkOptions, isRecord } from 'millrace/values';
+import { checkOptions, isRecord, withoutSecrets } from 'millrace/values';
 import {
   answerToolIf,
   at,
@@ -35,7 +35,7 @@ import { parts$, type Start } from './parts-stream.js';
 import { toProviderError } from './provider-error.js';
 import type { AiSdkLanguageModel } from './provider-types.js';
 import { createPartReader } from './read-parts.js';
-import { secretsOf, withoutKeys } from './secrets.js';
+import { secretsOf } from './secrets.js';
 
 /**
  * Makes a model of the AI SDK's provider interface, such as `google('gemini-2.5-flash')`, a model of Millrace.
@@ -98,7 +98,7 @@ const answer$ = (
 ): Observable<ModelChunk> => {
   const vendor = model.provider;
   const redactor = redactorOf(options.secrets);
-  const clean = (text: string): string => withoutKeys(redactor.error(text));
+  const clean = (text: string): string => withoutSecrets(redactor.error(text));
   const names = namesOf(request, options);
   const reader = createPartReader({
     vendor,

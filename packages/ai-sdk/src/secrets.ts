@@ -16,9 +16,3 @@ const environment = (): Readonly<Record<string, unknown>> => {
   const { process }: { readonly process?: unknown } = globalThis;
   return isRecord(process) && isRecord(process['env']) ? process['env'] : {};
 };
-
-/** Keys in the forms of vendors, for errors: a vendor may quote a key that `secrets` does not list. */
-export const withoutKeys = (text: string): string => text.replaceAll(keyForms, '[redacted]');
-
-const keyForms =
-  /\b(?:(?:sk|pk|rk|gsk|xai|key)[-_][\w-]{16,}|AIza[\w-]{30,}|A[KS]IA[A-Z0-9]{16}|ya29\.[\w.-]{16,})|(?<=\bBearer\s+)[\w.~+/-]{8,}/g;

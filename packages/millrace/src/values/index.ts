@@ -52,6 +52,7 @@ export {
   storeMarker,
 } from './store-marker.js';
 export { type JsonReading, readJson, type Repair } from './read-json.js';
+export { withoutSecrets } from './secret-forms.js';
 export { untrustedText } from './untrusted-text.js';
 export { endsOf, lookUpForm, nearMatches, termsIn, termsOfRequest, wordsIn } from './words.js';
 export { watchStream } from './watch-stream.js';

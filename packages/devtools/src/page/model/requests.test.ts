@@ -154,7 +154,10 @@ describe('keys', () => {
     ['Bearer abcdefghijklmnop', 'Bearer $API_KEY'],
     ['{"api_key":"abcdefgh"}', '{"api_key":"$API_KEY"}'],
     ['https://a.example/v1?key=abcdefgh&x=1', 'https://a.example/v1?key=$API_KEY&x=1'],
-    ['postgres://me:secret@db/x', 'postgres://$API_KEY@db/x'],
+    ['postgres://me:secret@db/x', 'postgres://me:$API_KEY@db/x'],
+    ['Authorization: Basic YW5uOnBhc3M=', 'Authorization: Basic $API_KEY'],
+    ['AWS_SESSION_TOKEN=abcdefgh', 'AWS_SESSION_TOKEN=$API_KEY'],
+    [['whsec', 'abcDEF1234567890ab/cdef+12'].join('_'), '$API_KEY'],
     ['a task-oriented word', 'a task-oriented word'],
     ['-H "Authorization: Bearer $API_KEY"', '-H "Authorization: Bearer $API_KEY"'],
   ])('in %j are replaced', (given, expected) => {

@@ -24,7 +24,6 @@ import {
   recordedBy,
   stored,
 } from './cassette.test-support.js';
-import { createRedaction } from './redaction.js';
 
 isolate();
 
@@ -113,16 +112,6 @@ describe('secrets', () => {
       'sk-learn-is-a-library, https://example.org/a:b@c, Bearer of bad news, task-2026-planning-item, Basic internationalization, api_key=process.env.THE_API_KEY, ["http://localhost:8080","a@b.org"]';
     const file = await recordedBy(scriptedModel([text(words)]));
     expect(readFileSync(file, 'utf8')).toContain(JSON.stringify(words));
-  });
-
-  it('are found in linear time', () => {
-    const { clean } = createRedaction(undefined);
-    const pieces = ['sk-', 'eyJ-', 'eyJaaaaaaaa.', 'SG.', 'whsec_', 'a://b:', '@', 'api_key='];
-    const begin = ['-----BEGIN PRIVATE', 'KEY-----'].join(' ');
-    const startedAt = process.cpuUsage().user / 1_000;
-    for (const piece of [...pieces, begin]) clean(piece.repeat(200_000 / piece.length));
-    // A quadratic pattern takes more than ten seconds.
-    expect(process.cpuUsage().user / 1_000 - startedAt).toBeLessThan(5_000);
   });
 
   it('are refused as patterns that break requests', async () => {

@@ -6,27 +6,8 @@ import {
   replaceRanges,
 } from '../../layers/interceptors/patterns.js';
 import { isRecord } from '../../values/json.js';
+import { secretForms } from '../../values/secret-forms.js';
 import type { ModelChunk } from '../../models/model.js';
-
-/** The shapes of keys and tokens that services issue, private keys, and passwords in URLs. Each takes linear time. */
-const knownSecrets: readonly RegExp[] = [
-  /\b(?:sk|pk|rk|xai|gsk|hf|r8|pplx|nvapi|tvly|fw|glpat|dop_v1|npm)[-_](?=[\w-]{0,99}\d)[\w-]{12,}/g,
-  /\b(?:whsec|lsv2)_[\w+/-]{16,}=*/g,
-  /\b(?:dapi|key-)[\da-f]{32}\b/g,
-  /\bya29\.[\w-]{16,}/g,
-  /\bSG\.[\w-]{16,}\.[\w-]{16,}/g,
-  /\bAIza[\w-]{30,}/g,
-  /\b(?:AKIA|ASIA)[A-Z\d]{16}\b/g,
-  /\b(?:gh[oprsu]|github_pat)_\w{20,}/g,
-  /\b(?:xox[abeoprs]|xapp-\d)-[\w-]{10,}/g,
-  /\beyJ[\w-]{8,500}\.eyJ[\w-]{8,}\.[\w-]+/g,
-  /(?<=\b(?:Bearer|Basic)\s{1,4})(?=[\w.~+/-]*\d)[\w.~+/-]{12,}=*/gi,
-  /(?<=\bBearer\s{1,4})[\w.~+/-]{16,}=*/gi,
-  /(?<=api[-_]?key=)(?=[\w.~+/-]{0,99}\d)[\w.~+/-]{16,}=*/gi,
-  /(?<=\bX-Amz-(?:Signature|Security-Token)=)[\w%+/=-]{16,}/gi,
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----)[^]){1,20000}-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
-  /(?<=:\/\/[^\s/:@]{0,200}:)[^\s/@"]{1,200}(?:@[^\s/@"',?#]{1,200}){0,9}(?=@)/g,
-];
 
 const replacement = '[redacted]';
 
@@ -42,7 +23,7 @@ export interface Redaction {
 
 export const createRedaction = (more: Patterns | undefined): Redaction => {
   const own = more === undefined ? [] : readPatterns('cassette()', withEscaped(more));
-  const patterns = [...knownSecrets, ...own];
+  const patterns = [...secretForms, ...own];
   return {
     clean: replacing(patterns, replacement),
     cleanEvents: (events) => cleanDeltas(events, patterns),

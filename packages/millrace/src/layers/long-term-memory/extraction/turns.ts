@@ -1,6 +1,7 @@
 import { type Message, textOf } from '../../../values/message.js';
 import type { MemoryEntry, MemoryScope, NewMemory } from '../long-term-memory.js';
 import { isRecord, parsedJson } from '../../../values/json.js';
+import { namedSecrets, secretForms } from '../../../values/secret-forms.js';
 import { map, type Observable } from 'rxjs';
 import { type Access, entriesIn$, waitingSession } from './facts.js';
 
@@ -61,12 +62,8 @@ export const hasSecret = (text: string, secrets: readonly RegExp[]): boolean =>
 
 /** Credentials and numbers of accounts and cards. Each pattern takes linear time. */
 export const commonSecrets: readonly RegExp[] = [
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
-  /\b(?:sk|pk|rk)[-_][\w-]{16,}/gi,
-  /\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,})/g,
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
-  /\bBearer\s+[\w.~+/=-]{16,}|:\/\/[^\s:@/]+:[^\s@/]+@/gi,
-  /\b[\w-]{0,40}(?:password|secret|token|[_-]key)["']?\s*[:=]\s*(?:(["']).*?\1|\S+)/gi,
+  ...secretForms,
+  ...namedSecrets,
   /\b(?:password|passphrase|passcode|pin(?: code| number)?|cvv|api[ _-]?key|access token)\b(?:\s+[\p{L}\p{N}'’-]{1,30}){0,5}?\s*(?::|=|\bis\b)\s*\S+/giu,
   /\b\d(?:[ -]?\d){12,18}\b/g,
   /\b\d{3}-\d{2}-\d{4}\b/g,
