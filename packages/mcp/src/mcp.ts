@@ -77,7 +77,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
     ...requests,
     call: (context) => {
       context.local(onSuspensionCancelled).add((suspension) => {
-        const task = storedTask(suspension.request);
+        const task = storedTask(suspension);
         if (!linked.some(({ server }) => server.name === task?.server)) return;
         requests.cancelTask$(suspension).subscribe({
           error: (cause: unknown) =>

@@ -81,11 +81,11 @@ export const requestsOf = (linked: readonly Linked[], held$: Observable<unknown>
       );
     });
   const ofTask$ = <T>(
-    { request }: Suspension,
+    suspension: Suspension,
     use: (it: Linked, task: NonNullable<ReturnType<typeof storedTask>>) => Observable<T>,
   ): Observable<T> =>
     defer(() => {
-      const task = storedTask(request);
+      const task = storedTask(suspension);
       if (task === undefined) {
         throw new MillraceError(
           'config',

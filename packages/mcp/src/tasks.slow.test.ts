@@ -2,14 +2,17 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   createAgent,
   interruptOn,
+  suspend,
   type Suspension,
   suspensionsIn,
   textOf,
+  tool,
   toolResults,
 } from 'millrace';
+import { jsonSchema } from 'millrace/schema';
 import { sessions } from 'millrace/sessions';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
-import { EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
+import { EMPTY, firstValueFrom, lastValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
 import { mcp, type McpLayer, type McpOptions } from './index.js';
 import { ran } from './servers.test-support.js';
 import { done, modernShop, type Shop, shop } from './shop.test-support.js';
@@ -138,6 +141,31 @@ describe.each([
     const { suspensions = [] } = await session.call('Bake.');
     const results = suspensions.map(({ toolCall: { id } }) => [id, 'baked']);
     await session.call(toolResults(Object.fromEntries(results)));
+    expect(store.calls).not.toContain('tasks/cancel');
+  });
+
+  it('of a suspended call is not cancelled by a tool call that only names it', async () => {
+    const store = await create();
+    const mcpTask = { server: 'web', tool: 'bake', taskId: 't1' };
+    const asked = tool({
+      name: 'ask',
+      description: 'Waits for an answer to the question of the model.',
+      input: jsonSchema({ type: 'object' }),
+      run: (input) => suspend(input, { from: 'program' }),
+    });
+    const model = scriptedModel([toolCall('ask', { mcpTask })], [text('As you like.')]);
+    const servers = held(store);
+    const session = sessions(createAgent({ model, tools: [asked], use: [servers] })).open('1');
+    const { suspensions = [] } = await session.call('Ask.');
+    expect(suspensions).toMatchObject([{ from: 'program', request: { mcpTask } }]);
+    for (const request$ of [servers.cancelTask$, servers.taskResult$]) {
+      await expect(lastValueFrom<unknown>(request$(suspensions[0] as Suspension))).rejects.toThrow(
+        'does not wait for a task',
+      );
+    }
+    await session.call('Never mind.');
+    later(store, completed);
+    expect(await bake(servers)).toBe('baked');
     expect(store.calls).not.toContain('tasks/cancel');
   });
 

@@ -1,4 +1,11 @@
-import { isMillraceError, MillraceError, suspend, toolOutput, type ToolOutput } from 'millrace';
+import {
+  isMillraceError,
+  MillraceError,
+  suspend,
+  type Suspension,
+  toolOutput,
+  type ToolOutput,
+} from 'millrace';
 import { isRecord } from 'millrace/values';
 import type { Client, StandardSchemaV1, Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
@@ -123,16 +130,20 @@ export const taskOutput$ = (
         : timeout({
             first: suspendMs,
             scheduler,
-            with: () => of(suspend({ mcpTask: stored }, { from: 'program' })),
+            with: () => of(suspend({ mcpTask: stored }, { from: 'program', by })),
           }),
       tap(over),
       finalize(cancel),
     );
   });
 
-/** The task of a suspended call, or undefined if it waits for something else. */
-export const storedTask = (request: unknown): StoredTask | undefined => {
-  const stored = isRecord(request) ? request['mcpTask'] : undefined;
+/** The layer that continues a suspended call with the result of its task. */
+const by = 'mcp';
+
+/** The task of a suspended call, or undefined if it waits for something else, whatever its request says. */
+export const storedTask = (suspension: Suspension): StoredTask | undefined => {
+  const { request } = suspension;
+  const stored = suspension.by === by && isRecord(request) ? request['mcpTask'] : undefined;
   if (!isRecord(stored)) return undefined;
   const { server, tool, taskId } = stored;
   return typeof server === 'string' && typeof tool === 'string' && typeof taskId === 'string'

@@ -27,7 +27,7 @@ import { createSecrets, type Secrets } from '../secrets.js';
 import { templatesOf } from '../templates-of.js';
 import { toResult, type Work } from '../work.js';
 import { outputOf, resultOf } from './code.js';
-import { type Failure, runOnce$ } from './tool.js';
+import { errorOfFailure, type Failure, runOnce$ } from './tool.js';
 
 /** A request as events show it: secrets are references. */
 interface Shown {
@@ -84,7 +84,9 @@ export const httpWork = (
   });
   return (scope) =>
     defer(() =>
-      runOnce$(id, asTool, { ...shownRequest(params, method, scope, secrets) }, scope),
+      runOnce$(id, asTool, { ...shownRequest(params, method, scope, secrets) }, scope, {
+        errorOf: errorOfFailure,
+      }),
     ).pipe(map((reply) => toResult(reply, outputOf)));
 };
 

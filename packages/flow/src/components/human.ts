@@ -36,7 +36,7 @@ export const humanWork = (id: string, params: HumanParams, ask: AskHuman | undef
       });
       // Several people may be asked in one call, and each answer is found by this ID.
       const toolCallId = [id.replaceAll(':', '.'), ...scope.idPrefix.split('/')].filter(Boolean);
-      return runOnce$(id, asTool, { ...request }, scope, toolCallId.join('-'));
+      return runOnce$(id, asTool, { ...request }, scope, { toolCallId: toolCallId.join('-') });
     }).pipe(map((reply) => toResult(reply, (it) => outputOf(it, params))));
 };
 

@@ -6,6 +6,7 @@ import {
   type Reply,
   textOf,
   type Tool,
+  type ToolResultBlock,
 } from 'millrace';
 import { acting, checkInterrupt, end, phase, type PhaseFactory, reasoning } from 'millrace/phases';
 import { defer, map, type Observable, of } from 'rxjs';
@@ -39,13 +40,18 @@ export const runOnce$ = (
   tool: Tool,
   input: ToolInput,
   scope: Scope,
-  toolCallId = 'run',
+  { toolCallId = 'run', errorOf = errorOfResult }: OwnTool = {},
 ): Observable<Reply> =>
   createAgent({
     name: id,
     model: requestTool(tool.name, input, toolCallId),
     tools: [tool],
-    use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, answerWithResult] }],
+    use: [
+      {
+        name: 'runOnce',
+        turn: () => [reasoning, acting, checkInterrupt, answerWithResult(errorOf)],
+      },
+    ],
     // Other components read the output, not a model, so it need not fit a context window.
     limits: { maxObservation: limits.response },
   }).call$(JSON.stringify(input), childCall(id, scope));
@@ -58,33 +64,46 @@ const requestTool = (name: string, input: ToolInput, id: string): Model => ({
 });
 
 /** Ends the call with the tool result as the answer. */
-const answerWithResult: PhaseFactory = ({ info: call }) =>
-  phase((run) => {
-    const last = run.messages.at(-1);
-    const result = last?.role === 'tool' ? last.content[0] : undefined;
-    if (result === undefined) throw new MillraceError('invalidState', 'The tool was not run.');
-    if (result.isError) throw errorIn(result.details, textOf(result));
-    const answer = {
-      id: `${call.callId}/answer`,
-      role: 'assistant',
-      name: call.agent.at(-1) ?? '',
-      content: result.content,
-    } as const;
-    return of({ ...end(run, 'answer', answer), output: result.details });
-  });
+const answerWithResult =
+  (errorOf: Required<OwnTool>['errorOf']): PhaseFactory =>
+  ({ info: call }) =>
+    phase((run) => {
+      const last = run.messages.at(-1);
+      const result = last?.role === 'tool' ? last.content[0] : undefined;
+      if (result === undefined) throw new MillraceError('invalidState', 'The tool was not run.');
+      if (result.isError) throw errorOf(result);
+      const answer = {
+        id: `${call.callId}/answer`,
+        role: 'assistant',
+        name: call.agent.at(-1) ?? '',
+        content: result.content,
+      } as const;
+      return of({ ...end(run, 'answer', answer), output: result.details });
+    });
+
+/** What a component says of a tool that it makes itself. */
+interface OwnTool {
+  readonly toolCallId?: string;
+  /** The error of a result that is one. Default: `tool`, with its text. */
+  readonly errorOf?: (result: ToolResultBlock) => MillraceError;
+}
+
+const errorOfResult = (result: ToolResultBlock): MillraceError =>
+  new MillraceError('tool', textOf(result));
 
 /** How a tool of a component fails with the error of a code: as the `details` of its result, which a journal keeps. */
 export interface Failure {
   readonly failure: Pick<MillraceError, 'code' | 'userMessage'> & { readonly status?: number };
 }
 
-const errorIn = (details: unknown, message: string): MillraceError => {
-  if (!isFailure(details)) return new MillraceError('tool', message);
+/** The error of such a tool. Not for other tools: their details may be data from outside. */
+export const errorOfFailure = (result: ToolResultBlock): MillraceError => {
+  const { details } = result;
+  if (!isFailure(details)) return errorOfResult(result);
   const { code, userMessage, status } = details.failure;
-  return new MillraceError(code, message, { userMessage, ...defined({ status }) });
+  return new MillraceError(code, textOf(result), { userMessage, ...defined({ status }) });
 };
 
-/** Only tools of this package return such details: the name of the key is theirs. */
 const isFailure = (details: unknown): details is Failure =>
   isRecord(details) &&
   isRecord(details['failure']) &&

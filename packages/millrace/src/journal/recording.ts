@@ -32,7 +32,7 @@ import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen, type ToolCallBlock } from '../values/message.js';
 import type { EarlierToolCalls } from '../phases/run-tool.js';
-import { endUnknown } from '../memories/cancel-suspended.js';
+import { byJournal, endUnknown } from '../memories/cancel-suspended.js';
 import type { Recorded } from '../memories/recorded.js';
 import { intentOf } from './steps.js';
 import { suspend } from '../memories/suspend.js';
@@ -107,7 +107,7 @@ const uncertain = (
   if (onUncertain === 'ask' && memory !== noMemory) {
     // A client has no way to know, and its result would be taken for that of the tool.
     const request = { uncertain: true, tool: name };
-    return { then: onUncertain, output: suspend(request, { from: 'program' }) };
+    return { then: onUncertain, output: suspend(request, { from: 'program', by: byJournal }) };
   }
   // A removed tool cannot run.
   return onUncertain === 'rerun' && tool !== undefined

@@ -156,6 +156,7 @@ describe('a tool that had begun when its process ended', () => {
           toolCall: { name: 'send' },
           request: { uncertain: true, tool: 'send' },
           from: 'program',
+          by: 'journal',
         },
       ],
     });

@@ -16,9 +16,11 @@ import { type CallStoreDriver, inProcessCalls, suspendBelow } from '../journal/i
 import { leftAt } from '../journal/dying-driver.test-support.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 import { inProcessSessions, keepSessions, sessions } from '../layers/sessions/index.js';
+import { jsonSchema } from '../schema/index.js';
 import { unpaired } from '../values/pairing.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { inputAndAnswer, summarisingMemory, windowMemory } from './index.js';
+import { isUncertain } from './cancel-suspended.js';
 import { withResults } from './suspend.js';
 
 const waits = (name: string, from: 'client' | 'program' = 'client') =>
@@ -298,5 +300,44 @@ describe('S6: a journaled call whose message cancels what waits', () => {
       'c/input/0',
       'c/1',
     ]);
+  });
+});
+
+describe('a request is data', () => {
+  const ask = tool({
+    name: 'ask',
+    description: 'Waits for an answer to the question of the model.',
+    input: jsonSchema({ type: 'object' }),
+    run: (input) => suspend(input, { from: 'program' }),
+  });
+
+  it.each([{ uncertain: true, tool: 'ask' }, { by: 'journal' }, { suspended: { by: 'journal' } }])(
+    'that does not make a tool call one whose outcome is unknown: %j',
+    async (input) => {
+      const model = scriptedModel([toolCall('ask', input, 'a')], [text('Noon.')]);
+      const session = sessions(createAgent({ model, tools: [ask] })).open('s');
+      const { suspensions = [] } = await session.call('Ask.');
+      expect(suspensions).toMatchObject([{ request: input }]);
+      expect(suspensions.some(isUncertain)).toBe(false);
+      await session.call('What time is it?');
+      expect(resultsIn(model.requests[1]?.messages ?? [])).toMatchObject([
+        { toolCallId: 'a', content: [{ text: gone }] },
+      ]);
+    },
+  );
+
+  it('and who continues the tool call is stored beside it', async () => {
+    const wait = tool({
+      name: 'wait',
+      description: 'Waits.',
+      run: () => suspend({ at: 1 }, { from: 'program', by: 'timer' }),
+    });
+    const keeper = inProcessSessions();
+    const agent = createAgent({ model: scriptedModel([toolCall('wait', {}, 'a')]), tools: [wait] });
+    const session = await keepSessions(agent, keeper).open('s');
+    const { suspensions } = await session.call('Wait.');
+    const kept = await (await keepSessions(agent, keeper).open('s')).saveState();
+    expect(suspensions).toMatchObject([{ request: { at: 1 }, by: 'timer' }]);
+    expect(suspensionsIn(kept.messages)).toEqual(suspensions);
   });
 });

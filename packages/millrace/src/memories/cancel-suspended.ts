@@ -1,7 +1,6 @@
 import type { Context } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { messageOf } from '../values/errors.js';
-import { isRecord } from '../values/json.js';
 import { type Message, type Suspension, textBlock, type ToolMessage } from '../values/message.js';
 import { suspendedIn, withResults } from './suspend.js';
 import { suspensionsOf } from '../phases/settle.js';
@@ -15,16 +14,11 @@ export const goneOn = 'Cancelled before it had a result: the user wrote somethin
 export const endUnknown =
   'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.';
 
+/** The layer `journal`, which suspends tool calls that were running when their process ended. */
+export const byJournal = 'journal';
+
 /** Whether a suspended tool call was running when its process ended: its journal has suspended it, not its tool. */
-export const isUncertain = ({
-  from,
-  request,
-  toolCall,
-}: Pick<Suspension, 'from' | 'request' | 'toolCall'>): boolean =>
-  from === 'program' &&
-  isRecord(request) &&
-  request['uncertain'] === true &&
-  request['tool'] === toolCall.name;
+export const isUncertain = ({ by }: Pick<Suspension, 'by'>): boolean => by === byJournal;
 
 /**
  * Error results for the tool calls that wait, except those whose results are all brought: a tool call whose sub-agents wait is

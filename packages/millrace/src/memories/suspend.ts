@@ -17,7 +17,7 @@ import { recorded } from './recorded.js';
 import { assertAllReached, assertCallsAgents } from './changed-agents.js';
 import { MillraceError } from '../values/errors.js';
 import { defined, parsedJson } from '../values/json.js';
-import { checkOptions, type Rule } from '../values/options.js';
+import { checkOptions, isText, type Rule } from '../values/options.js';
 import type { InputMessage } from '../seams/input.js';
 import {
   freezeMessage,
@@ -51,14 +51,16 @@ const source: Rule = [
  *
  * `from` says who may bring the result. `client` (default): a client of a server, which runs the tool or asks its user, or the
  * program. `program`: the program only; servers hide the request, and refuse a result. Use it if the client that asks must
- * not answer: for a decision of another person, or a result that only your program knows.
+ * not answer: for a decision of another person, or a result that only your program knows. `by` names the layer that continues the
+ * tool call: it recognizes its own by this name, because a request may be what a model or a client wrote.
  */
 export const suspend = (
   request: unknown = null,
-  options: { readonly from?: ResultSource | undefined } = {},
+  options: { readonly from?: ResultSource | undefined; readonly by?: string | undefined } = {},
 ): ToolOutput => {
-  checkOptions('suspend()', options, { from: source });
-  return suspendedOutput(parsedJson(JSON.stringify(request)), options.from ?? 'client');
+  checkOptions('suspend()', options, { from: source, by: isText });
+  const { from = 'client', by } = options;
+  return suspendedOutput(parsedJson(JSON.stringify(request)), from, by);
 };
 
 /**

@@ -15,6 +15,7 @@ import type { LoopCall } from '../seams/call.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { noMemory } from '../values/memory.js';
 import { assistantMessage, textOnly } from './limit.js';
+import { defined } from '../values/json.js';
 import type { ToolCallResult } from './review-result.js';
 
 /** The run with the results of its tool calls. A tool that waits, that has the answer, or that stops, ends it. */
@@ -71,7 +72,14 @@ export const suspensionsOf = ({
   result: { suspended: later },
 }: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] =>
   later
-    ? (later.below?.waiting ?? [{ toolCall, request: later.request, from: sourceOf(later.from) }])
+    ? (later.below?.waiting ?? [
+        {
+          toolCall,
+          request: later.request,
+          from: sourceOf(later.from),
+          ...defined({ by: later.by }),
+        },
+      ])
     : [];
 
 /** Stored data may lack it, or have another value: then it is for the program. */

@@ -158,6 +158,8 @@ export interface Suspended {
   readonly request: unknown;
   /** Who may bring the result. Stored data without it is for the program. */
   readonly from: ResultSource;
+  /** The layer that continues it, such as `mcp`. Requests are data of tools and models, so no layer may recognize its own by them. */
+  readonly by?: string;
   /** The calls of the tool that wait. */
   readonly below?: WaitingBelow;
 }
@@ -177,6 +179,8 @@ export interface Suspension {
   readonly request: unknown;
   /** Who may bring the result. */
   readonly from: ResultSource;
+  /** The layer that continues it, if it is not the tool alone that waits. */
+  readonly by?: string;
 }
 
 /** Content of users and tools. */

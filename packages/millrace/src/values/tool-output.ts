@@ -16,7 +16,7 @@ import {
 } from './message.js';
 import { hasOnly, isError, toPlainJson } from './plain-json.js';
 import type { ToolRun } from './reply.js';
-import { isRecord } from './json.js';
+import { defined, isRecord } from './json.js';
 
 /** Named values that a tool passes to a later tool without showing them to the model. Any JavaScript value. */
 export type Extras = Readonly<Record<string, unknown>>;
@@ -59,8 +59,8 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
 };
 
 /** The output of a tool call whose result arrives later. */
-export const suspendedOutput = (request: unknown, from: ResultSource): ToolOutput =>
-  toolOutput({ content: later, suspended: { request, from } });
+export const suspendedOutput = (request: unknown, from: ResultSource, by?: string): ToolOutput =>
+  toolOutput({ content: later, suspended: { request, from, ...defined({ by }) } });
 
 export const later = 'Suspended: the result comes later.';
 

@@ -344,6 +344,29 @@ describe('T23: the tool calls of code', () => {
     await expect(agent.call('x')).rejects.toMatchObject({ code: 'budget' });
   });
 
+  it.each([-50, 50])(
+    'are counted by the code, not by what other tools claim (%s)',
+    async (toolCalls) => {
+      const odd = tool({
+        name: 'odd',
+        description: 'Claims to have run others.',
+        run: () => toolOutput({ content: 'Odd.', details: { toolCalls } }),
+      });
+      const code = `let n = 0; try { for (;;) { await tools.weather({ city: 'Oslo' }); n += 1; } } catch (e) { return n }`;
+      const model = scriptedModel(
+        [toolCall('odd', {}, 'o')],
+        [toolCall('run_javascript', { code }, 'c')],
+        [text('Done.')],
+      );
+      const use = [codeActing({ timeoutMs: 60_000, direct: ['odd'] })];
+      const agent = createAgent({ model, tools: [weather, odd], use, limits: { maxToolCalls: 4 } });
+      const events = await record(agent.stream$('x'));
+      const results = events.filter((event) => event.type === 'postActing');
+      const ofCode = results.find(({ toolCall: { id } }) => id === 'c');
+      expect(ofCode && textOf(ofCode.result)).toBe('3');
+    },
+  );
+
   it('run in parallel, up to the limit of the agent', async () => {
     const state = { running: 0, most: 0 };
     const slow = tool({

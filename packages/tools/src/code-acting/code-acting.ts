@@ -9,6 +9,7 @@ import {
   tool,
   type Tool,
   type ToolContext,
+  toolCallsOf,
   type ToolMessage,
   toolOutput,
   type ToolOutput,
@@ -95,6 +96,7 @@ export const codeActing = (options: CodeActingOptions = {}): Layer => {
 };
 
 const name = 'codeActing';
+const toolName = 'run_javascript';
 
 const defaults = {
   direct: [],
@@ -127,7 +129,7 @@ const maxSignatures = 12_000;
 
 const runCode = (context: Context, call: Call, usable: readonly Tool[], settings: Settings): Tool =>
   tool({
-    name: 'run_javascript',
+    name: toolName,
     // The journal records the tool calls of the code, so running the code again does not repeat them.
     idempotent: true,
     timeoutMs: 600_000,
@@ -219,13 +221,18 @@ const createRounds = () => {
   return { layer, read: () => latest };
 };
 
-/** The number of tool calls of the call before this one, with those of code. */
-const callsBefore = ({ callId, messages }: ToolContext): number =>
-  messages
+/** The number of tool calls of the call before this one, with those of code, which only results of this tool count. */
+const callsBefore = ({ callId, messages }: ToolContext): number => {
+  const calls = messages.flatMap((message) =>
+    message.role === 'assistant' ? toolCallsOf(message) : [],
+  );
+  const ofCode = new Set(calls.filter((it) => it.name === toolName).map(({ id }) => id));
+  return messages
     .flatMap((message) =>
       message.role === 'tool' && message.id.startsWith(`${callId}/`) ? message.content : [],
     )
-    .reduce((sum, { details }) => sum + 1 + callsIn(details), 0);
+    .reduce((sum, it) => sum + 1 + (ofCode.has(it.toolCallId) ? callsIn(it.details) : 0), 0);
+};
 
 const callsIn = (details: unknown): number =>
   isRecord(details) && typeof details['toolCalls'] === 'number' ? details['toolCalls'] : 0;

@@ -185,7 +185,10 @@ const contents = listOf(contentBlock, maxBlocks);
 
 const below = objectOf<WaitingBelow>({
   rootId: name,
-  waiting: listOf(objectOf<Suspension>({ toolCall, request: json, from: source }), maxBlocks),
+  waiting: listOf(
+    objectOf<Suspension>({ toolCall, request: json, from: source, by: name }, 'by'),
+    maxBlocks,
+  ),
   steps: jsonObject,
 });
 
@@ -202,8 +205,9 @@ const toolResult = ofType(
       suspended: (value, place) => ({
         request: null,
         ...objectOf<Partial<Suspended> & Pick<Suspended, 'from'>>(
-          { request: json, from: source, below },
+          { request: json, from: source, by: name, below },
           'request',
+          'by',
           'below',
         )(value, place),
       }),
