@@ -28,13 +28,12 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { isFinishPart } from './answer-end.js';
 import { namesOf, toCallOptions } from './call-options.js';
 import { type AiSdkModelOptions, optionRules, settingRules } from './options.js';
 import { parts$, type Start } from './parts-stream.js';
 import { toProviderError } from './provider-error.js';
 import type { AiSdkLanguageModel } from './provider-types.js';
-import { createPartReader } from './read-parts.js';
+import { createPartReader, failureIn } from './read-parts.js';
 import { secretsOf } from './secrets.js';
 
 /**
@@ -120,13 +119,12 @@ const answer$ = (
         reader.open(at(result, 'response', 'headers'));
         return result;
       });
-  let isFinished = false;
+  const isFailure = (part: unknown): boolean => failureIn(vendor, part) !== undefined;
   return concat(
-    parts$(start, context).pipe(
-      tap((part) => (isFinished ||= isFinishPart(part))),
-      // A connection that is lost after the finish changes nothing; an error that the provider reports is read below.
+    parts$(start, context, isFailure).pipe(
+      // A connection that is lost after the finish, or after a failure that the provider reports, changes nothing.
       catchError((error: unknown) => {
-        if (isFinished) return EMPTY;
+        if (reader.isOver()) return EMPTY;
         throw error;
       }),
       concatMap((part) => reader.read(part)),

@@ -11,6 +11,8 @@ export interface AnswerEnd {
   readonly open: (headers: unknown) => void;
   /** Takes each part, and what was read from it. */
   readonly note: (part: JsonRecord, chunks: Chunks) => void;
+  /** Whether there was a finish part. */
+  readonly isFinished: () => boolean;
   /**
    * The finish of the answer. Throws `invalidResponse` if it is incomplete. `missing` are the ids of tool calls that started, and
    * did not arrive.
@@ -35,6 +37,7 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
       else hasParts ||= part['type'] !== 'stream-start';
       hasContent ||= chunks.some(({ type }) => contents.has(type));
     },
+    isFinished: () => finished !== undefined,
     close: (missing) => {
       const finish = finished === undefined ? undefined : finishOf(finished);
       if (finish === 'failed') throw ended(vendor, 'failed: its stream ended with an error');

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createDemand, type ModelChunk } from 'millrace';
 import { lentContext, marbles } from 'millrace/testing';
+import { at } from '@millrace/wire';
 import { firstValueFrom, Subject, toArray } from 'rxjs';
 import { aiSdkModel } from './index.js';
-import { endAfterFinish } from './parts-stream.js';
+import { endInTime } from './parts-stream.js';
 import { finish, playParts, text } from './parts.test-support.js';
 import { answering, serve, type VendorServer } from './serve.test-support.js';
 import { vendors } from './vendors.test-support.js';
@@ -78,17 +79,24 @@ describe('the stream of a provider', () => {
     expect(model.counts).toEqual({ pulled: 0, cancelled: 1 });
   });
 
-  it('ends 50 ms after its finish part, or with its own end', () => {
+  it('ends 50 ms after its finish part, 200 ms after a failure, or with its own end', () => {
+    const isError = (part: unknown): boolean => at(part, 'type') === 'error';
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
-      const values = { a: { type: 'ping' }, f: finish() };
+      const values = { a: { type: 'ping' }, e: { type: 'error' }, f: finish() };
       const open$ = cold('a-f-a-----', values);
-      expectObservable(open$.pipe(endAfterFinish(scheduler))).toBe('a-f-a 47ms |', values);
+      expectObservable(open$.pipe(endInTime(scheduler, isError))).toBe('a-f-a 47ms |', values);
       expectSubscriptions(open$.subscriptions).toBe('^---- 47ms !');
+      const fails$ = cold('a-e-a-----', values);
+      expectObservable(fails$.pipe(endInTime(scheduler, isError))).toBe('a-e-a 197ms |', values);
+      expectSubscriptions(fails$.subscriptions).toBe('^---- 197ms !');
+      const counts$ = cold('a-e-f-----', values);
+      expectObservable(counts$.pipe(endInTime(scheduler, isError))).toBe('a-e-f 49ms |', values);
+      expectSubscriptions(counts$.subscriptions).toBe('^---- 49ms !');
       const ends$ = cold('a-f-(a|)', values);
-      expectObservable(ends$.pipe(endAfterFinish(scheduler))).toBe('a-f-(a|)', values);
+      expectObservable(ends$.pipe(endInTime(scheduler, isError))).toBe('a-f-(a|)', values);
       expectSubscriptions(ends$.subscriptions).toBe('^---!');
       const left$ = cold('a-f-a-----', values);
-      expectObservable(left$.pipe(endAfterFinish(scheduler)), '^--!').toBe('a-f', values);
+      expectObservable(left$.pipe(endInTime(scheduler, isError)), '^--!').toBe('a-f', values);
       expectSubscriptions(left$.subscriptions).toBe('^--!');
     });
   });

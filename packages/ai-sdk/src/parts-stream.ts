@@ -19,25 +19,30 @@ export type Start = (signal: AbortSignal) => PromiseLike<{ readonly stream: unkn
 
 /**
  * The parts of an answer. Cold: subscribing sends the request once demand is open, and unsubscribing aborts it and cancels its
- * stream. Reads the next part only while demand is open. Completes with the stream, or 50 milliseconds after the finish part.
+ * stream. Reads the next part only while demand is open. Completes with the stream, 50 milliseconds after the finish part, or 200
+ * after a failure.
  */
 export const parts$ = (
   start: Start,
   { demand, scheduler }: { readonly demand: Demand; readonly scheduler: SchedulerLike },
+  isFailure: (part: unknown) => boolean,
 ): Observable<unknown> =>
-  fromPull((signal) => partsOf(start, signal), demand).pipe(endAfterFinish(scheduler));
+  fromPull((signal) => partsOf(start, signal), demand).pipe(endInTime(scheduler, isFailure));
 
-/** The end of the response lets its socket be used again. */
-const endMs = 50;
+/** The end of the response lets its socket be used again, and the finish part after a failure has the usage. */
+const endMs = { finish: 50, failure: 200 };
 
-/** Completes 50 milliseconds after the finish part, if the source does not. */
-export const endAfterFinish = (scheduler: SchedulerLike): MonoTypeOperatorFunction<unknown> =>
+/** Completes 50 milliseconds after the finish part, or 200 after a failure, if the source does not. */
+export const endInTime = (
+  scheduler: SchedulerLike,
+  isFailure: (part: unknown) => boolean,
+): MonoTypeOperatorFunction<unknown> =>
   connect((part$) =>
     part$.pipe(
       takeUntil(
         part$.pipe(
-          filter(isFinishPart),
-          switchMap(() => timer(endMs, scheduler)),
+          filter((part) => isFinishPart(part) || isFailure(part)),
+          switchMap((part) => timer(isFinishPart(part) ? endMs.finish : endMs.failure, scheduler)),
         ),
       ),
     ),

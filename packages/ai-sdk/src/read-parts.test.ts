@@ -38,6 +38,8 @@ const run = async (parts: readonly unknown[], options: Parameters<typeof playPar
   };
 };
 
+const raw = (rawValue: unknown): unknown => ({ type: 'raw', rawValue });
+
 const promptOf = ({ asked }: ReturnType<typeof playParts>, index = 1): readonly unknown[] =>
   asked[index]?.prompt ?? [];
 
@@ -68,6 +70,34 @@ describe('the end of an answer decides', () => {
     expect(reply?.usage).toEqual({
       ...{ inputTokens: 6, outputTokens: 5, cacheReadTokens: 3, cacheWriteTokens: 1 },
     });
+  });
+
+  it.each([
+    ['by an error part', [{ type: 'error', error: { message: 'It broke.' } }, finish('error')]],
+    ['by an event of the vendor', [raw({ error: { message: 'It broke.' } }), finish()]],
+    [
+      'by a choice of the vendor',
+      [raw({ choices: [{ error: { message: 'It broke.' } }] }), ...text('2', 'More.'), finish()],
+    ],
+    ['by its finish', [finish('error')]],
+    ['by a tool call that is missing', [...preview('1', 'add', '{'), finish()]],
+    ['by an error after its finish', [finish(), { type: 'error', error: { message: 'Late.' } }]],
+    [
+      'by an error, and then its connection',
+      [{ type: 'error', error: { message: 'It broke.' } }, finish('error'), new TypeError('lost')],
+    ],
+  ])('on the usage, also of an answer that fails %s', async (_, end) => {
+    const { error } = await run([...text('1', 'Half'), ...end]);
+    expect(error).toMatchObject({ usage: { inputTokens: 6, outputTokens: 5 } });
+  });
+
+  it('unless it failed before: then the stream need not end', async () => {
+    const failed = { type: 'error', error: { message: 'It broke.' } };
+    const { error, model } = await run([...text('1', 'Half'), failed], { holds: true });
+    expect(error).toMatchObject({ code: 'server', partial: 'Half' });
+    expect(model.counts.cancelled).toBe(1);
+    const { error: lost } = await run([failed, new TypeError('terminated')]);
+    expect(lost).toMatchObject({ code: 'server', message: expect.stringContaining('It broke.') });
   });
 
   it('not if the connection is lost after it, but if the provider reports an error after it', async () => {

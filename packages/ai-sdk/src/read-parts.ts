@@ -7,7 +7,7 @@ import {
 } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { at, failure, faultOf, type JsonRecord, listAt, textAt } from '@millrace/wire';
-import { createAnswerEnd } from './answer-end.js';
+import { createAnswerEnd, isFinishPart } from './answer-end.js';
 import { createOpenTexts } from './open-texts.js';
 import { finishFacts, responseFacts, usageChunks } from './read-usage.js';
 import { createToolInputs, type RequestTools } from './tool-inputs.js';
@@ -23,9 +23,11 @@ interface ReaderSource extends Pick<ModelContext, 'report' | 'working'>, Request
 export interface PartReader {
   /** Takes the headers of the response: they explain an answer without events. */
   readonly open: (headers: unknown) => void;
-  /** The chunks of a part. Throws what an error part has. */
+  /** The chunks of a part. After one that `failureIn` finds a failure in, only usage and facts count. */
   readonly read: (part: unknown) => Chunks;
-  /** The chunks at the end of the stream. Throws `invalidResponse` if the answer is incomplete. */
+  /** Whether there was a finish part, or a failure. */
+  readonly isOver: () => boolean;
+  /** The chunks at the end of the stream. Throws the failure of a part, or `invalidResponse` if the answer is incomplete. */
   readonly end: () => Chunks;
 }
 
@@ -122,14 +124,10 @@ export const createPartReader = ({
       case 'ping':
         return works();
       case 'raw':
-        throwFaultIn(vendor, part['rawValue']);
         return works();
       case 'finish':
         // An answer that fails at its end also has a cost.
         return [...usageChunks(part['usage']), ...factsChunks(finishFacts(part))];
-      case 'error':
-        // It is mapped as anything else that a provider throws.
-        throw part['error'];
       default:
         return [];
     }
@@ -141,15 +139,20 @@ export const createPartReader = ({
     content.push(...chunks.filter(({ type }) => !reports.has(type)));
     return chunks;
   };
+  let failed: ReturnType<typeof failureIn>;
   return {
     open: (headers) => answerEnd.open(headers),
     read: (part) => {
       if (!isRecord(part)) return [];
+      failed ??= failureIn(vendor, part);
+      if (failed !== undefined && !isFinishPart(part)) return [];
       const chunks = read(part);
       answerEnd.note(part, chunks);
       return kept(chunks);
     },
+    isOver: () => failed !== undefined || answerEnd.isFinished(),
     end: () => {
+      if (failed !== undefined) throw failed.thrown;
       const closing = answerEnd.close(inputs.missing());
       const last = kept(texts.close());
       if (!content.some(inputs.isWithdrawn)) return [...last, ...closing];
@@ -170,12 +173,20 @@ const factsChunks = (facts: VendorFacts): Chunks =>
   Object.keys(facts).length === 0 ? [] : [{ type: 'facts', facts }];
 
 /**
- * Throws the error that an event of the vendor has, at its top or in one of its choices. Several packages read a choice without it: a
- * gateway whose provider fails in the middle would end a half answer.
+ * The failure in a part: in an error part, which is mapped as anything else that a provider throws, or in an event of the vendor, at its
+ * top or in one of its choices. Several packages read a choice without it: a gateway whose provider fails in the middle would end a
+ * half answer. The usage comes later, in the finish part.
  */
-const throwFaultIn = (vendor: string, event: unknown): void => {
+export const failureIn = (
+  vendor: string,
+  part: unknown,
+): { readonly thrown: unknown } | undefined => {
+  const type = at(part, 'type');
+  if (type === 'error') return { thrown: at(part, 'error') };
+  if (type !== 'raw') return undefined;
+  const event = at(part, 'rawValue');
   const fault = faultOf(event) ?? listAt(event, 'choices').map(faultOfChoice).find(isRecord);
-  if (fault !== undefined) throw failure(vendor, fault);
+  return fault && { thrown: failure(vendor, fault) };
 };
 
 const faultOfChoice = (choice: unknown): ReturnType<typeof faultOf> =>

@@ -40,6 +40,10 @@ const reportChunks = (usage: Partial<Usage>, facts: VendorFacts): Chunks => [
     : [{ type: 'facts', facts: { name: vendor, ...facts } } as const]),
 ];
 
+/** Reads the usage in an event or a message, whatever else is in it. */
+export const usageChunks = (data: unknown): Chunks =>
+  reportChunks(usageOf(at(data, 'message', 'usage') ?? at(data, 'usage')), {});
+
 const counters = [
   ['inputTokens', 'input_tokens'],
   ['outputTokens', 'output_tokens'],

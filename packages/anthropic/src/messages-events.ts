@@ -10,7 +10,7 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { createAnswerReports } from './answer-facts.js';
+import { createAnswerReports, usageChunks } from './answer-facts.js';
 import {
   argumentsOf,
   citationChunks,
@@ -61,6 +61,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       Array.isArray(at(message, 'content'))
         ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
         : [],
+    usage: usageChunks,
     isLast: ({ data }) => at(data, 'type') === 'message_stop',
     working: () => answer.working(),
   };

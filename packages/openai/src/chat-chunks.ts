@@ -43,15 +43,14 @@ export const chatReader = (source: ChatSource): Reader => {
 
   const read = (data: unknown): readonly ModelChunk[] => {
     const event = fieldsOf(data);
-    const choice = listIn(event['choices']).find(isFirst);
-    const chosen = fieldsOf(choice);
+    const chosen = choiceIn(event);
     const { delta, message: complete } = chosen;
     const isWhole = (delta ?? undefined) === undefined && isRecord(complete);
     const again = isWhole ? repeated(complete, answer.streamed) : undefined;
     const message = again === 'same' ? nothing : fieldsOf(delta ?? complete);
     const failed = failedReason(chosen['error'] ?? message['error'], server);
     if (again === 'other') answer = beginAnswer(source);
-    const usage = event['usage'] ?? chosen['usage'] ?? fieldsOf(event['x_groq'])['usage'];
+    const usage = usageIn(event, chosen);
     const isNewRefusal = textIn(message['refusal']) !== '' && !answer.refused;
     const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
@@ -69,6 +68,10 @@ export const chatReader = (source: ChatSource): Reader => {
   return {
     read: ({ data }) => read(data),
     readWhole: read,
+    usage: (data) => {
+      const event = fieldsOf(data);
+      return usageChunks(usageIn(event, choiceIn(event)), chatUsage);
+    },
     readError: (data) => {
       const reason = malformedReason(at(data, 'error') ?? data);
       return reason === undefined ? [] : answer.details.flush(finishBy(reason));
@@ -81,6 +84,11 @@ export const chatReader = (source: ChatSource): Reader => {
 };
 
 const none: readonly ModelChunk[] = [];
+
+const choiceIn = ({ choices }: JsonRecord): JsonRecord => fieldsOf(listIn(choices).find(isFirst));
+
+const usageIn = ({ usage, x_groq: groq }: JsonRecord, choice: JsonRecord): unknown =>
+  usage ?? choice['usage'] ?? fieldsOf(groq)['usage'];
 
 /** Discards what was streamed, because the whole message follows. */
 const restart: ModelChunk = {

@@ -15,6 +15,7 @@ import {
   valueIn,
 } from './responses-items.js';
 import { Ledger } from './responses-ledger.js';
+import { responsesUsage, usageChunks } from './usage.js';
 import type { ReaderSource } from './wire-model.js';
 
 type Chunks = readonly ModelChunk[];
@@ -57,6 +58,8 @@ export const responsesReader = (source: ReaderSource): Reader => {
         : eventChunks(event, ledger, source);
     },
     readWhole: (body) => end(body, at(body, 'status')),
+    usage: (data) =>
+      usageChunks(at(data, 'response', 'usage') ?? at(data, 'usage'), responsesUsage),
     working: () => items.working(),
     isLast: ({ data }) => lastEvents.has(at(data, 'type')),
   };

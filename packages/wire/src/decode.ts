@@ -6,8 +6,14 @@ import { faultOf, faultOfBody } from './fault-of.js';
 import type { Frame } from './framing.js';
 import type { Redactor } from './redactor.js';
 
-/** A chunk of the answer, or the sign that nothing follows. */
-export type Piece = ModelChunk | { readonly type: 'done' };
+/** A chunk of the answer, its failure, or the sign that nothing follows. */
+export type Piece = ModelChunk | Failed | { readonly type: 'done' };
+
+/** A failure is a piece because the usage before it counts. */
+interface Failed {
+  readonly type: 'failed';
+  readonly error: MillraceError;
+}
 
 /** How to read an answer, and how to redact it and its errors. */
 export interface Decoder extends Omit<Exchange, 'secrets' | 'request' | 'fetch'> {
@@ -18,7 +24,7 @@ export interface Decoder extends Omit<Exchange, 'secrets' | 'request' | 'fetch'>
 }
 
 /**
- * Decodes one frame of an answer. Throws the `failure` that a vendor reports, or `invalidResponse` for unreadable data. It
+ * Decodes one frame of an answer. It fails with the `failure` that a vendor reports, or `invalidResponse` for unreadable data. It
  * ignores events without data, and an event that the end of the response cut off.
  */
 export const decodeFrame = (decoder: Decoder, frame: Frame): readonly Piece[] => {
@@ -54,18 +60,28 @@ const decodeEvent = (
     const chunks = withExactInputs(decoder.read(event));
     return isLast ? [...chunks, done] : chunks;
   } catch (thrown) {
-    throw misread(decoder, text, thrown);
+    return failing(decoder, data, misread(decoder, text, thrown));
   }
 };
+
+/** The usage in data, and a failure. */
+const failing = ({ usage }: Decoder, data: unknown, error: MillraceError): readonly Piece[] => [
+  ...(usage?.(data) ?? []),
+  { type: 'failed', error },
+];
 
 const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
   const body = exactJson(text);
   if (body === undefined) throw unreadable(decoder, 'neither a stream nor JSON', text);
   const fault = faultOfBody(body);
   if (fault !== undefined) return decodeFault(decoder, body, fault);
-  const chunks = wholeChunks(decoder, body, text);
-  if (chunks.some(({ type }) => type === 'finish')) return chunks;
-  throw unreadable(decoder, 'JSON that is not an answer', text);
+  try {
+    const chunks = withExactInputs(decoder.readWhole(body));
+    if (chunks.some(({ type }) => type === 'finish')) return chunks;
+  } catch (thrown) {
+    return failing(decoder, body, misread(decoder, text, thrown));
+  }
+  return failing(decoder, body, unreadable(decoder, 'JSON that is not an answer', text));
 };
 
 /** Arguments that came as a value: no chunk carries the bigints of `exactJson`. */
@@ -92,23 +108,13 @@ const decodeRefusal = (
   return decodeFault(decoder, body, { ...fault, status, headers, now, url });
 };
 
-const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {
-  try {
-    return withExactInputs(decoder.readWhole(body));
-  } catch (thrown) {
-    throw misread(decoder, text, thrown);
-  }
-};
-
-const decodeFault = (
-  { vendor, redactor, readError }: Decoder,
-  data: unknown,
-  fault: Fault,
-): readonly Piece[] => {
+const decodeFault = (decoder: Decoder, data: unknown, fault: Fault): readonly Piece[] => {
+  const { vendor, redactor, readError } = decoder;
   const chunks = readError?.(data) ?? [];
   if (chunks.length > 0) return chunks;
   // Redacted before it is truncated: half a secret would not be found.
-  throw failure(vendor, { ...fault, message: redactor.error(fault.message ?? '') });
+  const message = redactor.error(fault.message ?? '');
+  return failing(decoder, data, failure(vendor, { ...fault, message }));
 };
 
 /** A reader throws a `MillraceError` on purpose; anything else means that the data has an unknown shape. */

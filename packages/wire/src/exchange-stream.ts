@@ -180,6 +180,7 @@ class Reception implements Receiver {
   #take(pieces: readonly Piece[]): void {
     const isComplete = this.#end.isComplete;
     for (const piece of pieces) {
+      if (piece.type === 'failed') throw piece.error;
       this.#count(piece);
       if (piece.type === 'done' || piece.type === 'finish') continue;
       if (isComplete && piece.type !== 'usage') continue;

@@ -20,6 +20,11 @@ export interface Reader {
   /** Whether an event means that nothing follows, as `[DONE]` does. Default: no event does. */
   readonly isLast?: (event: WireEvent) => boolean;
   /**
+   * Reads the usage in an event or a body that fails: in what the vendor reports as an error, or in what `read` throws at. Such an
+   * answer has a cost, too. Default: none.
+   */
+  readonly usage?: (data: unknown) => readonly ModelChunk[];
+  /**
    * Reads an error that counts as an answer, such as a tool call that the vendor cannot parse. If it returns no chunks,
    * the call errors. Default: no error counts as an answer.
    */
