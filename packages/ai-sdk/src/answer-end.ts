@@ -1,6 +1,6 @@
 import { MillraceError, type ModelChunk } from 'millrace';
 import { at, type JsonRecord } from '@millrace/wire';
-import { headerIn } from './headers.js';
+import { headerIn } from './provider-error.js';
 import { finishOf } from './read-usage.js';
 
 type Chunks = readonly ModelChunk[];

@@ -17,11 +17,10 @@ import {
   completion,
   itemAdded,
   itemDone,
-  messageItem,
+  message,
   response,
   responseText,
   textBlock,
-  textDelta,
 } from './wire-events.test-support.js';
 
 afterEach(closeServers);
@@ -117,11 +116,6 @@ describe('arguments and answers as models write them', () => {
   });
 
   it('14: two messages of one answer stay apart', async () => {
-    const message = (index: number, text: string) => [
-      itemAdded(index, messageItem(`m${index}`)),
-      textDelta(`m${index}`, index, text),
-      itemDone(index, messageItem(`m${index}`)),
-    ];
     const { reply } = await ask(responses, [
       response(...message(0, 'Let me check.'), ...message(1, 'It snows.'), completed()),
     ]);
@@ -168,9 +162,7 @@ describe('facts and signs of work', () => {
         },
       },
     };
-    const shown = await ask(responses, [
-      response(itemAdded(0, messageItem('m1')), textDelta('m1', 0, 'Yes.'), thought),
-    ]);
+    const shown = await ask(responses, [response(...message(0, 'Yes.'), thought)]);
     expect(JSON.stringify(shown.events)).toContain('"reasoningTokens":25');
     const refusal = { category: 'cyber', explanation: 'No.' };
     const no = claudeBlocks([textBlock('No.')], {
@@ -195,8 +187,7 @@ describe('facts and signs of work', () => {
         itemAdded(0, { type: 'reasoning', id: 'rs_1', summary: [] }),
         ...Array.from({ length: 5 }, () => ({ type: 'keepalive', sequence_number: 0 })),
         itemDone(0, { type: 'reasoning', id: 'rs_1', summary: [] }),
-        itemAdded(1, messageItem('m1')),
-        textDelta('m1', 1, 'Yes.'),
+        ...message(1, 'Yes.'),
         completed(),
       ),
       'reasoning',

@@ -1,11 +1,10 @@
 import type { ModelRequest, ToolDeclaration } from 'millrace';
 import { defined, isRecord } from 'millrace/values';
 import { type JsonRecord, toolNames, type ToolNames, toWireId } from '@millrace/wire';
-import { withContainer } from './container.js';
 import type { MediaTaker } from './media-parts.js';
 import type { AiSdkModelOptions } from './options.js';
 import { toPrompt } from './prompt.js';
-import type { AiSdkCallOptions, AiSdkTool } from './provider-types.js';
+import type { AiSdkCallOptions, AiSdkTool, ProviderOptions } from './provider-types.js';
 
 /** The names of the tools of a request at the vendor, and back. */
 export const namesOf = (
@@ -59,6 +58,23 @@ export const toCallOptions = (
       responseFormat: outputSchema && { type: 'json', name: 'answer', schema: outputSchema },
     }),
   };
+};
+
+/**
+ * The options of the provider for a request with results of tools. Code of Anthropic that called these tools waits in a container, and
+ * a request that does not name it is rejected. Options of your own take precedence.
+ */
+const withContainer = (
+  provider: string,
+  { messages }: Pick<ModelRequest, 'messages'>,
+  own: ProviderOptions | undefined,
+): ProviderOptions | undefined => {
+  if (messages.at(-1)?.role !== 'tool') return own;
+  const asking = messages.findLast((it) => it.role === 'assistant')?.vendor;
+  const id = asking?.name === provider ? asking.container?.id : undefined;
+  return id === undefined
+    ? own
+    : { ...own, anthropic: { container: { id }, ...own?.['anthropic'] } };
 };
 
 const toFunctionTool = (

@@ -11,10 +11,10 @@ import {
   completion,
   itemAdded,
   itemDone,
+  message,
   messageItem,
   response,
   responseText,
-  textDelta,
 } from './wire-events.test-support.js';
 
 afterEach(closeServers);
@@ -59,11 +59,7 @@ describe('a preview is not the end', () => {
   it.each<[string, Make, Response]>([
     ['text of chat completions', chat, completion({ delta: { content: 'Half' } })],
     ['a call of chat completions', chat, completion(chatCall(0, 'weather', oslo))],
-    [
-      'text of responses',
-      responses,
-      response(itemAdded(0, messageItem('m1')), textDelta('m1', 0, 'Half')),
-    ],
+    ['text of responses', responses, response(...message(0, 'Half'))],
   ])('without a finish is an error: %s', async (_, make, cut) => {
     const { error, runs } = await ask(make, [cut]);
     expect(error).toMatchObject(cutOff);
@@ -71,12 +67,7 @@ describe('a preview is not the end', () => {
   });
 
   it('02: sequence numbers decide nothing', async () => {
-    const list = [
-      itemAdded(0, messageItem('m1')),
-      ...['It ', 'snows ', 'in Oslo.'].map((it) => textDelta('m1', 0, it)),
-      itemDone(0, messageItem('m1')),
-      completed(),
-    ];
+    const list = [...message(0, 'It ', 'snows ', 'in Oslo.'), completed()];
     for (const number of [(index: number) => index % 2, () => 1]) {
       const numbered = list.map((it, index) => ({ ...it, sequence_number: number(index) }));
       const { reply } = await ask(responses, [response(...numbered)]);
@@ -120,18 +111,13 @@ describe('a preview is not the end', () => {
 });
 
 describe('what waits, and what fails', () => {
-  const said = [
-    itemAdded(0, messageItem('m1')),
-    textDelta('m1', 0, 'I do it.'),
-    itemDone(0, messageItem('m1')),
-  ];
   it.each([
     { type: 'mcp_approval_request', name: 'roll', server_label: 'dice', arguments: '{"dice":2}' },
     { type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input: '*** Begin' },
     { type: 'shell_call', call_id: 'call_1', action: { commands: ['ls'] }, status: 'completed' },
   ])('05: an item that waits is no complete answer: $type', async (item) => {
     const { error, reply } = await ask(responses, [
-      response(...said, itemDone(1, { id: 'x_1', ...item }), completed()),
+      response(...message(0, 'I do it.'), itemDone(1, { id: 'x_1', ...item }), completed()),
       responseText('Done.'),
     ]);
     // A package that hands the item over makes a call of it, which has no tool.

@@ -1,7 +1,13 @@
 import { isMillraceError, MillraceError } from 'millrace';
 import { isRecord, parsedJson } from 'millrace/values';
-import { failure, failureOf, type Fault, faultOf, type JsonRecord } from '@millrace/wire';
-import { headerIn, headersOf } from './headers.js';
+import {
+  failure,
+  failureOf,
+  type Fault,
+  faultOf,
+  type HeadersLike,
+  type JsonRecord,
+} from '@millrace/wire';
 
 /** The context of an error that is mapped. */
 interface ErrorSource {
@@ -69,6 +75,21 @@ const isOfStream = ({ data, responseHeaders }: JsonRecord, fault: Fault | undefi
   data === undefined &&
   fault?.type !== undefined &&
   headerIn(responseHeaders, 'content-type').startsWith('text/event-stream');
+
+/** The headers of a response, as providers report them: a record whose names may have any case. */
+const headersOf = (headers: unknown): HeadersLike => {
+  const entries = isRecord(headers) ? Object.entries(headers) : [];
+  const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
+  return {
+    get: (name) => {
+      const value = byName.get(name);
+      return typeof value === 'string' ? value : null;
+    },
+  };
+};
+
+export const headerIn = (headers: unknown, name: string): string =>
+  headersOf(headers).get(name) ?? '';
 
 /** The body that the provider parsed, or the text of the response. */
 const bodyOf = ({ data, responseBody }: JsonRecord): unknown => {

@@ -56,13 +56,13 @@ export const messageItem = (id: string, more: object = {}): object => ({
   ...{ type: 'message', id, role: 'assistant', content: [] },
   ...more,
 });
-export const responseText = (text: string): Response =>
-  response(
-    itemAdded(0, messageItem('m1')),
-    textDelta('m1', 0, text),
-    itemDone(0, messageItem('m1')),
-    completed(),
-  );
+/** A whole message: the item at an index, with its text in deltas. */
+export const message = (index: number, ...deltas: readonly string[]): readonly object[] => [
+  itemAdded(index, messageItem(`m${index}`)),
+  ...deltas.map((delta) => textDelta(`m${index}`, index, delta)),
+  itemDone(index, messageItem(`m${index}`)),
+];
+export const responseText = (text: string): Response => response(...message(0, text), completed());
 
 /** An answer of the Messages API: blocks, each with its deltas. */
 export const claudeBlocks = (

@@ -582,6 +582,11 @@ describe('a misuse gets an error with the fix', () => {
   it.each<[string, () => unknown, RegExp]>([
     ['no model', () => createAgent({} as never), /createAgent\(\) needs 'model'.*openai\(/],
     [
+      'a model of the AI SDK',
+      () => createAgent({ model: { specificationVersion: 'v3', doStream: () => 0 } } as never),
+      /'model' must be .*aiSdkModel\(model\) of '@millrace\/ai-sdk'/,
+    ],
+    [
       'something else for a model',
       () => createAgent({ model: 'gpt' as never }),
       /'model' must be a model/,

@@ -160,14 +160,18 @@ describe('endpoint', () => {
       /has no option 'maxRetries'\. Did you mean 'retry'\?/u,
     ],
     [
-      () => openai.chat('m', { apiKey: 'k', store: true } as object),
-      /has no option 'store'\. Its options are: apiKey, /u,
+      () => openai.chat('m', { apiKey: 'k', stored: true } as object),
+      /has no option 'stored'\. Its options are: apiKey, /u,
     ],
     ...['baseUrl', 'base_url', 'baseurl', 'url'].map((name): [() => unknown, RegExp] => [
       () => openai('m', { [name]: 'http://127.0.0.1:1/v1' }),
       new RegExp(`has no option '${name}'\\. Did you mean 'baseURL'\\?$`, 'u'),
     ]),
     [() => openai('m', { api_key: 'k' } as object), /Did you mean 'apiKey'\?$/u],
+    [
+      () => openai('m', { reasoningSummary: 'auto' } as object),
+      /The model 'm' has no option 'reasoningSummary'\. Models over the Responses API have it: openai\.responses\(model, \{ reasoningSummary: … \}\)\.$/u,
+    ],
     [() => openai('m', { timeout: 5 } as object), /Did you mean 'timeouts'\?$/u],
     [() => openai('m', { defaultHeaders: {} } as object), /Did you mean 'headers'\?$/u],
     [

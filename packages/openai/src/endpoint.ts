@@ -21,6 +21,12 @@ export interface Endpoint {
   readonly responses: (model: string, options?: ResponsesOptions) => Model;
 }
 
+/** An option that only the other API has. */
+const chatHint: typeof optionHint = (option, known) =>
+  Object.hasOwn(responsesRules, option)
+    ? `Models over the Responses API have it: openai.responses(model, { ${option}: … }).`
+    : optionHint(option, known);
+
 /**
  * Creates the models of a vendor with an OpenAI-compatible API. The profile defines its address and its differences;
  * defaults fit most vendors. Throws a `MillraceError` (`config`) for an unknown field in the profile.
@@ -30,7 +36,7 @@ export const endpoint = (profile: Profile): Endpoint => {
   const { name } = profile;
   const call = { vendor: name, example: 'gpt-5-mini', hint: optionHint };
   const chat = (model: string, options: EndpointOptions = {}): Model => {
-    checkModelCall({ ...call, model, options, rules: chatRules });
+    checkModelCall({ ...call, model, options, rules: chatRules, hint: chatHint });
     return chatModel(profile, model, options);
   };
   const responses = (model: string, options: ResponsesOptions = {}): Model => {

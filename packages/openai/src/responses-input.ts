@@ -1,11 +1,12 @@
-import type {
-  AssistantBlock,
-  AssistantMessage,
-  ContentBlock,
-  Message,
-  TextBlock,
-  ToolCallBlock,
-  ToolResultBlock,
+import {
+  type AssistantBlock,
+  type AssistantMessage,
+  type ContentBlock,
+  type Message,
+  type TextBlock,
+  type ToolCallBlock,
+  toolCallsOf,
+  type ToolResultBlock,
 } from 'millrace';
 import { isRecord } from 'millrace/values';
 import {
@@ -134,6 +135,18 @@ const callItem = (
     ? { type: 'custom_tool_call', ...call, input: textOfInput(input) }
     : made;
 };
+
+/** The names of the functions that were called without a namespace: by models of other vendors, or when they were not deferred. */
+export const calledWithoutNamespace = (
+  messages: readonly Message[],
+  profile: Profile,
+): ReadonlySet<string> =>
+  new Set(
+    messages
+      .flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message) : []))
+      .filter((call) => textAt(itemOfCall(call, profile), 'namespace') === '')
+      .map(({ name }) => name),
+  );
 
 /** The item that a tool call was; of a function, only its namespace. */
 const itemOfCall = ({ vendorData }: ToolCallBlock, { name }: Profile): JsonRecord | undefined =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, type ModelRequest, textOf } from 'millrace';
 import { checkResponsesRequest } from '@millrace/fault-server';
-import { encodeSignature, type JsonRecord, listAt, toolNames } from '@millrace/wire';
+import { at, encodeSignature, type JsonRecord, listAt, textAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import {
   assistant,
@@ -270,5 +270,81 @@ describe('an item', () => {
     expect(() => inputOf([user({ type: 'audio', source })])).toThrow(
       /'gpt-5' does not accept this audio block/u,
     );
+  });
+});
+
+describe('functions that the vendor loads when it searches', () => {
+  const deferred = (name: string) => ({
+    ...{ ...weather, name },
+    vendorOptions: { OpenAI: { defer_loading: true } },
+  });
+  const search = { type: 'tool_search' };
+  const called = (name: string, namespace?: string): Message =>
+    assistant({
+      ...use('c', name),
+      ...(namespace !== undefined && {
+        vendorData: { vendor: 'OpenAI', data: { type: 'function_call', namespace } },
+      }),
+    });
+  const toolsFor = (messages: readonly Message[], builtInTools: readonly object[] = [search]) =>
+    listAt(
+      bodyOf(
+        { messages, tools: [deferred('weather'), deferred('search_docs')] },
+        {},
+        { builtInTools },
+      ),
+      'tools',
+    ).map((it) => [textAt(it, 'name') || textAt(it, 'type'), at(it, 'defer_loading')]);
+
+  it.each<[string, readonly Message[], readonly unknown[]]>([
+    [
+      'were not called',
+      [user('Hi!')],
+      [
+        ['weather', true],
+        ['search_docs', true],
+        ['tool_search', undefined],
+      ],
+    ],
+    [
+      'were loaded, and called in their namespace',
+      [called('weather', 'weather'), results(['c', '5'])],
+      [
+        ['weather', true],
+        ['search_docs', true],
+        ['tool_search', undefined],
+      ],
+    ],
+    [
+      'another vendor called, or were not deferred then: those are sent at once',
+      [called('weather'), results(['c', '5'])],
+      [
+        ['weather', false],
+        ['search_docs', true],
+        ['tool_search', undefined],
+      ],
+    ],
+    [
+      'were all called so: nothing is left to search for',
+      [called('weather'), results(['c', '5']), called('search_docs'), results(['c', '5'])],
+      [
+        ['weather', false],
+        ['search_docs', false],
+      ],
+    ],
+  ])('and that %s', (_, messages, expected) => {
+    expect(toolsFor(messages)).toEqual(expected);
+  });
+
+  it('keep the search if a tool of the vendor can be found', () => {
+    const server = { type: 'mcp', server_label: 's', defer_loading: true };
+    const messages = ['weather', 'search_docs'].flatMap((name) => [
+      called(name),
+      results(['c', '5']),
+    ]);
+    expect(toolsFor(messages, [search, server]).slice(2)).toEqual([
+      ['tool_search', undefined],
+      ['mcp', true],
+    ]);
   });
 });

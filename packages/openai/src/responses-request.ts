@@ -1,6 +1,8 @@
-import type { JsonSchema, RequestOptions } from 'millrace';
+import type { JsonSchema, ModelRequest, RequestOptions } from 'millrace';
 import {
+  at,
   type JsonRecord,
+  listAt,
   memoizeByObject,
   mergeBody,
   rawJson,
@@ -13,7 +15,7 @@ import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/r
 import { fitSchema, fitToolSchema } from './fit-schema.js';
 import { choosesCustom, isCustom } from './custom-tools.js';
 import type { ReasoningEffort, Verbosity } from './profile.js';
-import { responsesInput, type ResponsesTarget } from './responses-input.js';
+import { calledWithoutNamespace, responsesInput, type ResponsesTarget } from './responses-input.js';
 import { sharedFields } from './shared-fields.js';
 import type { WriteRequest } from './wire-model.js';
 
@@ -45,13 +47,14 @@ export const responsesRequest = (
   const inputOf = responsesInput(target);
   const toolsOf = toolFields(target, builtInTools);
   const outputOf = outputFields();
-  return ({ messages, system = '', ...options }, naming) => {
+  return (request, naming) => {
+    const { messages, system = '', ...options } = request;
     const { temperature, maxTokens } = options;
     const fields: Fields = {
       model,
       input: rawJsonList([inputOf(messages, naming)]),
       ...(system === '' ? {} : { instructions: system }),
-      ...toolsOf(options, naming),
+      ...toolsOf(request, naming),
       ...(temperature === undefined ? {} : { temperature }),
       ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
       ...outputOf(options, extras.verbosity),
@@ -64,16 +67,24 @@ export const responsesRequest = (
   };
 };
 
-const toolFields = (
-  { profile: { name: vendor, strictTools = false } }: ResponsesTarget,
-  builtInTools: readonly JsonRecord[] = [],
-) => {
+const toolFields = ({ profile }: ResponsesTarget, builtInTools: readonly JsonRecord[] = []) => {
+  const { name: vendor, strictTools = false } = profile;
   const parametersOf = memoizeByObject((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
-  return ({ tools = [], toolChoice }: RequestOptions, { toolName }: WireNames): Fields => {
+  const withoutSearch = builtIn.filter(
+    (_, index) => builtInTools[index]?.['type'] !== 'tool_search',
+  );
+  const isSearchable = builtInTools.some((it) => [it, ...listAt(it, 'tools')].some(isDeferred));
+  return ({ messages, tools = [], toolChoice }: ModelRequest, { toolName }: WireNames): Fields => {
     if (tools.length + builtIn.length === 0) return {};
+    const deferred = tools.filter(({ vendorOptions }) => isDeferred(vendorOptions?.[vendor]));
+    const called = deferred.length > 0 ? calledWithoutNamespace(messages, profile) : undefined;
+    // The API rejects a search that has nothing to find.
+    const isSearchEmpty = called !== undefined && deferred.every(({ name }) => called.has(name));
     const declared = tools.map(({ name, description, inputSchema, vendorOptions }) => {
-      const own = vendorOptions?.[vendor] ?? {};
+      const given = vendorOptions?.[vendor] ?? {};
+      // The API looks for such a call among the functions that are not deferred, and rejects the request without.
+      const own = called?.has(name) === true ? { ...given, defer_loading: false } : given;
       if (isCustom(own)) return JSON.stringify({ name: toolName(name), description, ...own });
       const { schema: parameters, isStrict: strict } = parametersOf(inputSchema);
       // Unlike in chat completions, the default of `strict` is true.
@@ -92,11 +103,16 @@ const toolFields = (
     const choice =
       typeof toolChoice === 'object' ? { ...type, name: toolName(toolChoice.name) } : toolChoice;
     return {
-      tools: rawJsonList([...declared, ...builtIn]),
+      tools: rawJsonList([
+        ...declared,
+        ...(isSearchEmpty && !isSearchable ? withoutSearch : builtIn),
+      ]),
       ...(choice === undefined ? {} : { tool_choice: choice }),
     };
   };
 };
+
+const isDeferred = (own: unknown): boolean => at(own, 'defer_loading') === true;
 
 const outputFields = () => {
   const answerOf = memoizeByObject((schema: JsonSchema) => fitSchema(schema, true));

@@ -59,8 +59,11 @@ export const suspend = (
   options: { readonly from?: ResultSource | undefined; readonly by?: string | undefined } = {},
 ): ToolOutput => {
   checkOptions('suspend()', options, { from: source, by: isText });
-  const { from = 'client', by } = options;
-  return suspendedOutput(parsedJson(JSON.stringify(request)), from, by);
+  return suspendedOutput(
+    parsedJson(JSON.stringify(request)),
+    options.from ?? 'client',
+    options.by,
+  );
 };
 
 /**

@@ -109,7 +109,10 @@ export const having = (method: string, what: string): Rule => [
 
 export const isScheduler = having('schedule', 'a scheduler of RxJS');
 
-export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
+export const isModel = having(
+  'stream$',
+  "a model, such as openai('gpt-5-mini'), or aiSdkModel(model) of '@millrace/ai-sdk' for a model of the AI SDK",
+);
 
 export const listOf = (what: string): Rule => [
   (value) => Array.isArray(value),

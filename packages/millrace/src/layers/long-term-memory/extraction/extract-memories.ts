@@ -11,6 +11,7 @@ import { reasoning } from '../../../phases/reasoning.js';
 import {
   checkOptions,
   having,
+  isModel,
   isDelay,
   isFunction,
   isObject,
@@ -160,7 +161,7 @@ const scopeOfUser = ({ metadata }: CallInfo): MemoryScope => {
 };
 
 const rules: Readonly<Record<keyof ExtractMemoriesOptions, Rule>> = {
-  model: having('stream$', "a model, such as openai('gpt-5-mini')"),
+  model: isModel,
   memory: [
     (value) => ['record$', 'recall$', 'forget$'].every((method) => having(method, '')[0](value)),
     'a LongTermMemory, such as inProcessLongTermMemory()',
