@@ -40,7 +40,7 @@ const reportChunks = (usage: Partial<Usage>, facts: VendorFacts): Chunks => [
     : [{ type: 'facts', facts: { name: vendor, ...facts } } as const]),
 ];
 
-/** Reads the usage in an event or a message, whatever else is in it. */
+/** Reads the usage in an event or a message, and nothing else of it. */
 export const usageChunks = (data: unknown): Chunks =>
   reportChunks(usageOf(at(data, 'message', 'usage') ?? at(data, 'usage')), {});
 

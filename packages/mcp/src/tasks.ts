@@ -140,7 +140,7 @@ export const taskOutput$ = (
 /** The layer that continues a suspended call with the result of its task. */
 const by = 'mcp';
 
-/** The task of a suspended call, or undefined if it waits for something else, whatever its request says. */
+/** The task of a suspended call, or undefined if it waits for something else, even if its request names a task. */
 export const storedTask = (suspension: Suspension): StoredTask | undefined => {
   const { request } = suspension;
   const stored = suspension.by === by && isRecord(request) ? request['mcpTask'] : undefined;

@@ -1,4 +1,4 @@
 import { withoutSecrets } from 'millrace/values';
 
-/** Replaces secrets in a text that a person copies by a variable. The server and the page do so. */
+/** Replaces secrets by a variable in text that a person may copy, on the server and in the page. */
 export const withoutKeys = (text: string): string => withoutSecrets(text, '$API_KEY');

@@ -81,7 +81,7 @@ const answerWithResult =
       return of({ ...end(run, 'answer', answer), output: result.details });
     });
 
-/** What a component says of a tool that it makes itself. */
+/** How a component runs a tool that it makes itself. */
 interface OwnTool {
   readonly toolCallId?: string;
   /** The error of a result that is one. Default: `tool`, with its text. */

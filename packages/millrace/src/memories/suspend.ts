@@ -59,11 +59,7 @@ export const suspend = (
   options: { readonly from?: ResultSource | undefined; readonly by?: string | undefined } = {},
 ): ToolOutput => {
   checkOptions('suspend()', options, { from: source, by: isText });
-  return suspendedOutput(
-    parsedJson(JSON.stringify(request)),
-    options.from ?? 'client',
-    options.by,
-  );
+  return suspendedOutput(parsedJson(JSON.stringify(request)), options.from ?? 'client', options.by);
 };
 
 /**

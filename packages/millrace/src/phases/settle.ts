@@ -4,7 +4,6 @@ import {
   type ToolMessage,
   textOf,
   type Suspension,
-  type ResultSource,
   type ToolResultBlock,
   textBlock,
 } from '../values/message.js';
@@ -15,7 +14,6 @@ import type { LoopCall } from '../seams/call.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { noMemory } from '../values/memory.js';
 import { assistantMessage, textOnly } from './limit.js';
-import { defined } from '../values/json.js';
 import type { ToolCallResult } from './review-result.js';
 
 /** The run with the results of its tool calls. A tool that waits, that has the answer, or that stops, ends it. */
@@ -70,20 +68,13 @@ export const settle = (
 export const suspensionsOf = ({
   toolCall,
   result: { suspended: later },
-}: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] =>
-  later
-    ? (later.below?.waiting ?? [
-        {
-          toolCall,
-          request: later.request,
-          from: sourceOf(later.from),
-          ...defined({ by: later.by }),
-        },
-      ])
-    : [];
-
-/** Stored data may lack it, or have another value: then it is for the program. */
-const sourceOf = (source: unknown): ResultSource => (source === 'client' ? source : 'program');
+}: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] => {
+  if (later === undefined) return [];
+  const { below, ...own } = later;
+  // Stored data may lack it, or have another value: then it is for the program.
+  const from = own.from === 'client' ? own.from : 'program';
+  return below?.waiting ?? [{ toolCall, ...own, from }];
+};
 
 /** A tool call as the model asked for it, with what later ones need to know of it. */
 const asAsked = (

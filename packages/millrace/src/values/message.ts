@@ -174,13 +174,8 @@ export interface WaitingBelow {
 }
 
 /** A tool call that waits for its result. The `id` of one in a sub-agent starts with its place: `call_1/call_2`. */
-export interface Suspension {
+export interface Suspension extends Omit<Suspended, 'below'> {
   readonly toolCall: ToolCallBlock;
-  readonly request: unknown;
-  /** Who may bring the result. */
-  readonly from: ResultSource;
-  /** The layer that continues it, if it is not the tool alone that waits. */
-  readonly by?: string;
 }
 
 /** Content of users and tools. */

@@ -14,7 +14,7 @@ export const secretForms: readonly RegExp[] = [
   /\b(?:AKIA|ASIA)[A-Z\d]{16}\b/g,
   /\b(?:gh[oprsu]|github_pat)_\w{20,}/g,
   /\b(?:xox[abeoprs]|xapp-\d)-[\w-]{10,}/g,
-  // JSON Web Tokens; those that are encrypted have five parts, of which the second may be empty.
+  // JSON Web Tokens. Encrypted ones have five parts, and the second may be empty.
   /\beyJ[\w-]{8,1000}\.(?:[\w-]{8,})?\.[\w-]+(?:\.[\w-]+){0,2}/g,
   /(?<=\b(?:Bearer|Basic)\s{1,4})(?=[\w.~+/-]{0,999}\d)[\w.~+/-]{12,}=*/gi,
   /(?<=\bBearer\s{1,4})[\w.~+/-]{16,}=*/gi,
