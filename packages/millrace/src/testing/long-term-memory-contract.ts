@@ -6,7 +6,7 @@ import type {
   MemoryScope,
   NewMemory,
 } from '../layers/long-term-memory/long-term-memory.js';
-import type { Check } from './verify-events.js';
+import { type Check, checksOf } from './verify-events.js';
 
 const ann: MemoryScope = { userId: 'ann' };
 const bob: MemoryScope = { userId: 'bob' };
@@ -38,19 +38,14 @@ const recall = async (
 const sorted = (texts: readonly string[]): readonly string[] => [...texts].sort();
 
 /** The contract of long-term memories. `create` returns an empty one. */
-export const longTermMemoryContract = (create: () => LongTermMemory): readonly Check[] => [
-  {
-    name: 'starts empty',
-    run: async () => {
-      deepStrictEqual(await recall(create(), ann), []);
-      deepStrictEqual(await recall(create(), ann, 'tea'), []);
-      strictEqual(await lastValueFrom(create().forget$(ann, 'all')), 0);
+export const longTermMemoryContract = (create: () => LongTermMemory): readonly Check[] =>
+  checksOf(create, {
+    'starts empty': async (memory) => {
+      deepStrictEqual(await recall(memory, ann), []);
+      deepStrictEqual(await recall(memory, ann, 'tea'), []);
+      strictEqual(await lastValueFrom(memory.forget$(ann, 'all')), 0);
     },
-  },
-  {
-    name: 'returns entries as they were recorded',
-    run: async () => {
-      const memory = create();
+    'returns entries as they were recorded': async (memory) => {
       const given = { id: 'm', text: ' Likes\ntea 🍵 ', kind: 'odd', createdAt: 7 };
       const [kept] = await record(memory, annToday, { ...given, metadata: { from: 'a\u2028' } });
       const whole = { ...given, scope: annToday, metadata: { from: 'a\u2028' } };
@@ -61,60 +56,37 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       deepStrictEqual(entry, whole);
       JSON.stringify(found);
     },
-  },
-  {
-    name: 'gives facts an id and the time by default',
-    run: async () => {
-      const kept = await record(create(), ann, 'tea', 'milk');
+    'gives facts an id and the time by default': async (memory) => {
+      const kept = await record(memory, ann, 'tea', 'milk');
       strictEqual(new Set(kept.map(({ id }) => id)).size, 2);
       for (const { kind, createdAt, metadata } of kept) {
         deepStrictEqual([kind, metadata], ['fact', {}]);
         ok(Number.isFinite(createdAt));
       }
     },
-  },
-  {
-    name: 'ranks entries with the words first, up to the limit',
-    run: async () => {
-      const memory = create();
+    'ranks entries with the words first, up to the limit': async (memory) => {
       await record(memory, ann, 'The cat is grey.', 'Tea, and no milk.', 'Lives in Oslo.');
       strictEqual((await recall(memory, ann, 'which tea?'))[0], 'Tea, and no milk.');
       strictEqual((await recall(memory, ann, 'OSLO', 1))[0], 'Lives in Oslo.');
       strictEqual((await recall(memory, ann, '', 2)).length, 2);
     },
-  },
-  {
-    name: 'finds words of scripts without spaces',
-    run: async () => {
-      const memory = create();
+    'finds words of scripts without spaces': async (memory) => {
       await record(memory, ann, '猫は灰色です', '東京の水車が好き', 'コーヒー');
       strictEqual((await recall(memory, ann, '水車はどこ'))[0], '東京の水車が好き');
     },
-  },
-  {
-    name: 'returns the newest first without a query',
-    run: async () => {
-      const memory = create();
+    'returns the newest first without a query': async (memory) => {
       await record(memory, ann, { text: 'b', createdAt: 2 }, { text: 'a', createdAt: 1 });
       await record(memory, ann, { text: 'c', createdAt: 3 });
       for (const blank of ['', ' \n'])
         deepStrictEqual(await recall(memory, ann, blank), ['c', 'b', 'a']);
     },
-  },
-  {
-    name: 'accepts any query',
-    run: async () => {
-      const memory = create();
+    'accepts any query': async (memory) => {
       await record(memory, ann, 'tea');
       for (const text of ['?!', '%_\'"\\', '\u0000', '\ud800', '*:&|!()', 'tea '.repeat(10_000)]) {
         await recall(memory, ann, text);
       }
     },
-  },
-  {
-    name: 'records no id or text twice, and no blank text',
-    run: async () => {
-      const memory = create();
+    'records no id or text twice, and no blank text': async (memory) => {
       const first = await record(memory, ann, { id: 'm', text: 'tea', createdAt: 1 });
       const again = await record(memory, ann, { id: 'm', text: 'other' }, { id: 'n', text: 'tea' });
       deepStrictEqual(again, [...first, ...first]);
@@ -122,11 +94,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       await record(memory, ann, 'milk', 'milk');
       deepStrictEqual(sorted(await recall(memory, ann)), ['milk', 'tea']);
     },
-  },
-  {
-    name: 'is cold, for each subscription',
-    run: async () => {
-      const memory = create();
+    'is cold, for each subscription': async (memory) => {
       const record$ = memory.record$(ann, [{ text: 'tea' }]);
       const recall$ = memory.recall$(ann, { text: '' });
       const forget$ = memory.forget$(ann, 'all');
@@ -138,11 +106,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       await lastValueFrom(record$);
       strictEqual((await lastValueFrom(recall$)).length, 1);
     },
-  },
-  {
-    name: 'separates users with any ids, even for equal ids and texts',
-    run: async () => {
-      const memory = create();
+    'separates users with any ids, even for equal ids and texts': async (memory) => {
       const users = hostileIds.map((userId) => ({ userId }));
       for (const scope of users) {
         const [kept] = await record(memory, scope, { id: 'm', text: `tea of ${scope.userId}` });
@@ -155,11 +119,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
         deepStrictEqual((await recall(memory, scope, 'tea')).slice(0, 1), [own[0]]);
       }
     },
-  },
-  {
-    name: 'shows entries of a session only in that session',
-    run: async () => {
-      const memory = create();
+    'shows entries of a session only in that session': async (memory) => {
       await record(memory, ann, 'always');
       await record(memory, annToday, 'today');
       await record(memory, { userId: 'bob', sessionId: 'today' }, 'of bob');
@@ -168,22 +128,14 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       deepStrictEqual(await recall(memory, ann), ['always']);
       deepStrictEqual(await recall(memory, bob), []);
     },
-  },
-  {
-    name: 'does not confuse ids of users and sessions that concatenate equally',
-    run: async () => {
-      const memory = create();
+    'does not confuse ids of users and sessions that concatenate equally': async (memory) => {
       await record(memory, { userId: 'a', sessionId: 'b/c' }, 'one');
       await record(memory, { userId: 'a/b', sessionId: 'c' }, 'two');
       deepStrictEqual(await recall(memory, { userId: 'a', sessionId: 'b/c' }), ['one']);
       deepStrictEqual(await recall(memory, { userId: 'a/b', sessionId: 'c' }), ['two']);
       deepStrictEqual(await recall(memory, { userId: 'a/b/c' }), []);
     },
-  },
-  {
-    name: 'forgets visible entries by id',
-    run: async () => {
-      const memory = create();
+    'forgets visible entries by id': async (memory) => {
       for (const scope of [ann, bob, annToday, annLater]) {
         const text = `${scope.userId} ${scope.sessionId ?? ''}`;
         await record(memory, scope, { id: text, text });
@@ -199,11 +151,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       );
       deepStrictEqual(await recall(memory, ann), ['new']);
     },
-  },
-  {
-    name: 'forgets a session, and a user',
-    run: async () => {
-      const memory = create();
+    'forgets a session, and a user': async (memory) => {
       for (const scope of [ann, bob, annToday, annLater]) await record(memory, scope, 'tea');
       strictEqual(await lastValueFrom(memory.forget$(annToday, 'all')), 1);
       strictEqual((await recall(memory, annToday)).length, 1);
@@ -212,22 +160,14 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
         deepStrictEqual(await recall(memory, scope), []);
       deepStrictEqual(await recall(memory, bob), ['tea']);
     },
-  },
-  {
-    name: 'does not change a returned list',
-    run: async () => {
-      const memory = create();
+    'does not change a returned list': async (memory) => {
       await record(memory, ann, 'a');
       const before = await lastValueFrom(memory.recall$(ann, { text: '' }));
       await record(memory, ann, 'b');
       await lastValueFrom(memory.forget$(ann, 'all'));
       strictEqual(before.length, 1);
     },
-  },
-  {
-    name: 'rejects a scope without a user',
-    run: async () => {
-      const memory = create();
+    'rejects a scope without a user': async (memory) => {
       await record(memory, ann, 'tea');
       for (const scope of [{ userId: '' }, { userId: 'ann', sessionId: '' }]) {
         await rejects(lastValueFrom(memory.recall$(scope, { text: '' })), { code: 'config' });
@@ -236,5 +176,4 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
       }
       deepStrictEqual(await recall(memory, ann), ['tea']);
     },
-  },
-];
+  });

@@ -4,7 +4,7 @@ import { openDemand } from '../flow/demand.js';
 import { frozen, textBlock } from '../values/message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/model.js';
 import { randomOf } from '../phases/stream-message.js';
-import type { Check } from './verify-events.js';
+import { type Check, checksOf } from './verify-events.js';
 
 /** A model context, for tests that ask a model directly. */
 export const lentContext = (lent: Partial<ModelContext> = {}): ModelContext => ({
@@ -45,61 +45,39 @@ const afterTools: ModelRequest = {
   ],
 };
 
+const answer = (model: Model, request: ModelRequest): Promise<readonly ModelChunk[]> =>
+  lastValueFrom(model.stream$(frozen(request), lentContext()).pipe(toArray()));
+
 /** The contract of models. `create` returns one that can be asked any number of times. */
-export const modelContract = (create: () => Model): readonly Check[] => {
-  const answer = (request: ModelRequest): Promise<readonly ModelChunk[]> =>
-    lastValueFrom(create().stream$(frozen(request), lentContext()).pipe(toArray()));
-  return [
-    {
-      name: 'has a name',
-      run: () => {
-        ok(create().name.length > 0);
-        return Promise.resolve();
-      },
+export const modelContract = (create: () => Model): readonly Check[] =>
+  checksOf(create, {
+    'has a name': ({ name }) => ok(name.length > 0),
+    'ends every answer with a finish, followed only by usage and facts': async (model) => {
+      for (const request of [question, { ...question, tools: [add] }, afterTools]) {
+        const chunks = await answer(model, request);
+        const end = chunks.findLastIndex(({ type }) => type === 'finish');
+        ok(end >= 0);
+        ok(chunks.slice(end + 1).every(({ type }) => type === 'usage' || type === 'facts'));
+      }
     },
-    {
-      name: 'ends every answer with a finish, followed only by usage and facts',
-      run: async () => {
-        for (const request of [question, { ...question, tools: [add] }, afterTools]) {
-          const chunks = await answer(request);
-          const end = chunks.findLastIndex(({ type }) => type === 'finish');
-          ok(end >= 0);
-          ok(chunks.slice(end + 1).every(({ type }) => type === 'usage' || type === 'facts'));
-        }
-      },
+    'does not change the request': async (model) => {
+      const before = JSON.stringify(afterTools);
+      await answer(model, afterTools);
+      strictEqual(JSON.stringify(afterTools), before);
     },
-    {
-      name: 'does not change the request',
-      run: async () => {
-        const before = JSON.stringify(afterTools);
-        await answer(afterTools);
-        strictEqual(JSON.stringify(afterTools), before);
-      },
+    'is cold, and each subscription gets a complete answer': async (model) => {
+      const answer$ = model.stream$(question, lentContext()).pipe(toArray());
+      const [first, second] = [await lastValueFrom(answer$), await lastValueFrom(answer$)];
+      ok(first.length > 0);
+      strictEqual(second.at(-1)?.type, first.at(-1)?.type);
     },
-    {
-      name: 'is cold, and each subscription gets a complete answer',
-      run: async () => {
-        const answer$ = create().stream$(question, lentContext()).pipe(toArray());
-        const [first, second] = [await lastValueFrom(answer$), await lastValueFrom(answer$)];
-        ok(first.length > 0);
-        strictEqual(second.at(-1)?.type, first.at(-1)?.type);
-      },
+    'can be unsubscribed from after its first chunk, and asked again': async (model) => {
+      await lastValueFrom(model.stream$(question, lentContext()).pipe(take(1)));
+      const chunks = await lastValueFrom(model.stream$(question, lentContext()).pipe(toArray()));
+      ok(chunks.some(({ type }) => type === 'finish'));
     },
-    {
-      name: 'can be unsubscribed from after its first chunk, and asked again',
-      run: async () => {
-        const model = create();
-        await lastValueFrom(model.stream$(question, lentContext()).pipe(take(1)));
-        const chunks = await lastValueFrom(model.stream$(question, lentContext()).pipe(toArray()));
-        ok(chunks.some(({ type }) => type === 'finish'));
-      },
+    'calls only tools of the request': async (model) => {
+      const chunks = await answer(model, question);
+      ok(chunks.every(({ type }) => type !== 'toolCall'));
     },
-    {
-      name: 'calls only tools of the request',
-      run: async () => {
-        const chunks = await answer(question);
-        ok(chunks.every(({ type }) => type !== 'toolCall'));
-      },
-    },
-  ];
-};
+  });

@@ -5,7 +5,7 @@ import type { BranchEntry } from '../layers/sessions/session-tree.js';
 import type { SessionState, SessionStore } from '../layers/sessions/session-state.js';
 import { sessionAppendChecks } from './session-append-contract.js';
 import { conflict, find, list, load, pagesOf, remove, save, stateOf } from './stored-sessions.js';
-import type { Check } from './verify-events.js';
+import { type Check, checksOf } from './verify-events.js';
 
 const hostileIds: readonly string[] = [
   '../../x',
@@ -93,18 +93,12 @@ const saveAccepted = async (
 export const sessionStoreContract = (
   create: () => SessionStore | Promise<SessionStore>,
 ): readonly Check[] => [
-  {
-    name: 'starts empty',
-    run: async () => {
-      const store = await create();
+  ...checksOf(create, {
+    'starts empty': async (store) => {
       strictEqual(await load(store, 's'), undefined);
       deepStrictEqual(await list(store), []);
     },
-  },
-  {
-    name: 'returns the saved state with a new version',
-    run: async () => {
-      const store = await create();
+    'returns the saved state with a new version': async (store) => {
       const state = stateOf('Tea 🍵', '\u2028 "quoted" \\', '');
       const first = await save(store, 's', state);
       deepStrictEqual(await load(store, 's'), { version: first, state });
@@ -112,11 +106,7 @@ export const sessionStoreContract = (
       notStrictEqual(second, first);
       deepStrictEqual(await load(store, 's'), { version: second, state: stateOf('more') });
     },
-  },
-  {
-    name: 'rejects a state that does not follow the stored one',
-    run: async () => {
-      const store = await create();
+    'rejects a state that does not follow the stored one': async (store) => {
       await rejects(save(store, 's', stateOf('x'), 1), conflict);
       strictEqual(await load(store, 's'), undefined);
       const first = await save(store, 's', stateOf('a'));
@@ -127,11 +117,7 @@ export const sessionStoreContract = (
       await rejects(save(store, 's', stateOf('x'), second + 1), conflict);
       deepStrictEqual(await load(store, 's'), before);
     },
-  },
-  {
-    name: 'lets one of several concurrent saves win',
-    run: async () => {
-      const store = await create();
+    'lets one of several concurrent saves win': async (store) => {
       let version: number | undefined;
       for (const round of [1, 2, 3, 4, 5]) {
         const savers = Array.from({ length: 20 }, (_, index) => `${round}/${index}`);
@@ -148,11 +134,7 @@ export const sessionStoreContract = (
         deepStrictEqual(await load(store, 's'), { version, state: stateOf(...winners) });
       }
     },
-  },
-  {
-    name: 'copies states',
-    run: async () => {
-      const store = await create();
+    'copies states': async (store) => {
       const state = { ...stateOf('a'), groups: { web: true } };
       await save(store, 's', state);
       state.groups.web = false;
@@ -166,32 +148,20 @@ export const sessionStoreContract = (
       }
       deepStrictEqual((await load(store, 's'))?.state, stateOf('a'));
     },
-  },
-  {
-    name: 'is cold',
-    run: async () => {
-      const store = await create();
+    'is cold': async (store) => {
       void store.save$('s', stateOf('a'), undefined);
       deepStrictEqual(await list(store), []);
       await save(store, 's', stateOf('a'));
       void store.remove$('s');
       deepStrictEqual(await list(store), ['s']);
     },
-  },
-  {
-    name: 'separates sessions with any ids, or rejects an id',
-    run: async () => {
-      const store = await create();
+    'separates sessions with any ids, or rejects an id': async (store) => {
       const kept = await saveAccepted(store, hostileIds);
       ok(kept.includes('a'));
       for (const id of kept) deepStrictEqual((await load(store, id))?.state, stateOf(id));
       deepStrictEqual(await list(store), [...kept].sort());
     },
-  },
-  {
-    name: 'removes only the given session',
-    run: async () => {
-      const store = await create();
+    'removes only the given session': async (store) => {
       const version = await save(store, 'a', stateOf('a'));
       await save(store, 'b', stateOf('b'));
       await remove(store, 'a');
@@ -203,11 +173,7 @@ export const sessionStoreContract = (
       await save(store, 'a', stateOf('again'));
       deepStrictEqual((await load(store, 'a'))?.state, stateOf('again'));
     },
-  },
-  {
-    name: 'finds the newest sessions first, with their titles',
-    run: async () => {
-      const store = await create();
+    'finds the newest sessions first, with their titles': async (store) => {
       const from = Date.now() - 86_400_000;
       await saveNewest(store, 'a', titled('First', ['x']));
       await saveNewest(store, 'b', stateOf('x'));
@@ -227,11 +193,7 @@ export const sessionStoreContract = (
         ],
       );
     },
-  },
-  {
-    name: 'finds every session once, page by page, while others are saved and removed',
-    run: async () => {
-      const store = await create();
+    'finds every session once, page by page, while others are saved and removed': async (store) => {
       const ids = Array.from({ length: 55 }, (_, at) => `s${at}`);
       await Promise.all(ids.map((id) => save(store, id, stateOf(id))));
       strictEqual((await find(store)).length, 50);
@@ -252,11 +214,7 @@ export const sessionStoreContract = (
         all.map(({ id }) => id),
       );
     },
-  },
-  {
-    name: 'finds sessions by the beginning of their ids',
-    run: async () => {
-      const store = await create();
+    'finds sessions by the beginning of their ids': async (store) => {
       const ids = [
         ...['ann/1', 'ann/2', 'anna/1', 'Ann/3', 'a_n/4', 'a%/5', '🍵/6', 'ä/7', '\\/8', "'/9"],
         `${'x'.repeat(300)}/1`,
@@ -273,11 +231,7 @@ export const sessionStoreContract = (
         );
       }
     },
-  },
-  {
-    name: 'finds sessions by a part of their titles or texts, on any branch',
-    run: async () => {
-      const store = await create();
+    'finds sessions by a part of their titles or texts, on any branch': async (store) => {
       await save(store, 'title', titled('Orders of May', ['one', 'two']));
       await save(store, 'text', titled('x', ['one', 'my Order', 'two']));
       await save(store, 'branch', titled('x', ['one'], ['two', 'the ORDER of this branch']));
@@ -293,11 +247,7 @@ export const sessionStoreContract = (
       deepStrictEqual(await list(store, { search: 'ORDER' }), ['branch', 'title']);
       deepStrictEqual(await list(store, { search: '' }), ['branch', 'other', 'text', 'title']);
     },
-  },
-  {
-    name: 'searches for any characters',
-    run: async () => {
-      const store = await create();
+    'searches for any characters': async (store) => {
       const kept = searched.map(([text], at) => [`${at}/`, text] as const);
       for (const [id, text] of kept) await save(store, id, titled('', [text]));
       for (const [at, [text, search, isFound]] of searched.entries()) {
@@ -305,11 +255,7 @@ export const sessionStoreContract = (
         deepStrictEqual([text, search, found.length > 0], [text, search, isFound]);
       }
     },
-  },
-  {
-    name: 'rejects a query that is not valid',
-    run: async () => {
-      const store = await create();
+    'rejects a query that is not valid': async (store) => {
       const queries: readonly object[] = [
         ...[0, -1, 1.5, Number.NaN, Infinity, '5'].map((limit) => ({ limit })),
         ...[Number.NaN, '5', undefined].map((savedAt) => ({ before: { savedAt, id: 's' } })),
@@ -320,6 +266,6 @@ export const sessionStoreContract = (
       ];
       for (const query of queries) await rejects(find(store, query), { code: 'invalidRequest' });
     },
-  },
+  }),
   ...sessionAppendChecks(create),
 ];

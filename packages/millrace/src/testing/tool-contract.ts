@@ -3,7 +3,7 @@ import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../flow/demand.js';
 import { createToolkit, liveToolkit } from '../tools/toolkit.js';
 import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.js';
-import type { Check } from './verify-events.js';
+import { type Check, checksOf } from './verify-events.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 
 /** Inputs that a tool must accept, and inputs it must reject. */
@@ -44,43 +44,34 @@ export const lentToolContext = ({
 export const toolContract = (
   create: () => Tool,
   { valid, invalid, context = [] }: ToolSamples,
-): readonly Check[] => [
-  {
-    name: 'has a name that a model can call, a description, and a schema of an object',
-    run: () => {
-      const { name, description, inputSchema } = create();
+): readonly Check[] =>
+  checksOf(create, {
+    'has a name that a model can call, a description, and a schema of an object': ({
+      name,
+      description,
+      inputSchema,
+    }) => {
       match(name, /^[\w.-]{1,64}$/);
       ok(description.trim().length > 0);
       strictEqual(inputSchema['type'], 'object');
-      return Promise.resolve();
     },
-  },
-  {
-    name: 'takes valid inputs, and leaves them as they are',
-    run: async () => {
+    'takes valid inputs, and leaves them as they are': async (tool) => {
       for (const input of valid) {
         const before = JSON.stringify(input);
-        const verdict = await lastValueFrom(create().validation$(input, contextValues(context)));
+        const verdict = await lastValueFrom(tool.validation$(input, contextValues(context)));
         ok(verdict.valid, `${JSON.stringify(input)} was refused`);
         strictEqual(JSON.stringify(input), before);
       }
     },
-  },
-  {
-    name: 'refuses invalid inputs, and says what is wrong',
-    run: async () => {
+    'refuses invalid inputs, and says what is wrong': async (tool) => {
       for (const input of invalid) {
-        const verdict = await lastValueFrom(create().validation$(input, contextValues(context)));
+        const verdict = await lastValueFrom(tool.validation$(input, contextValues(context)));
         ok(!verdict.valid, `${JSON.stringify(input)} was taken`);
         ok(verdict.problems.length > 0);
       }
     },
-  },
-  {
-    name: 'emits progress, then one output of content blocks',
-    run: async () => {
+    'emits progress, then one output of content blocks': async (tool) => {
       for (const input of valid) {
-        const tool = create();
         const verdict = await lastValueFrom(tool.validation$(input, contextValues(context)));
         const value = verdict.valid ? verdict.value : input;
         const emissions = await lastValueFrom(
@@ -91,5 +82,4 @@ export const toolContract = (
         ok(last?.type === 'output' && last.output.content.length > 0);
       }
     },
-  },
-];
+  });

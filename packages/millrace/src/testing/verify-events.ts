@@ -252,3 +252,15 @@ export interface Check {
   readonly name: string;
   readonly run: () => Promise<void>;
 }
+
+/** Checks by name. Each runs on a subject of its own. */
+export const checksOf = <Subject>(
+  create: () => Subject | Promise<Subject>,
+  checks: Readonly<Record<string, (subject: Subject) => unknown>>,
+): readonly Check[] =>
+  Object.entries(checks).map(([name, check]) => ({
+    name,
+    run: async () => {
+      await check(await create());
+    },
+  }));
