@@ -134,7 +134,6 @@ const worldLayer = ({ waits, gate$ = of(undefined) }: World): Layer => {
   };
 };
 
-/** A call of an agent with the layer. */
 const call$ = (
   { layers, samples }: Stage,
   callId: string,

@@ -37,7 +37,6 @@ export const find = (
   query?: SessionQuery,
 ): Promise<readonly SessionSummary[]> => lastValueFrom(store.find$(query));
 
-/** Finds all sessions, page by page. */
 export const pagesOf = async (
   store: SessionStore,
   query: SessionQuery = {},

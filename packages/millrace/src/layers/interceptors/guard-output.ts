@@ -133,7 +133,6 @@ export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
   }, checked);
 };
 
-/** The text of a citation that is shown. */
 const textsOf = ({ url = '', title = '', citedText = '' }: Citation): readonly string[] => [
   url,
   title,

@@ -73,7 +73,6 @@ export const inProcessSessions = (): SessionStore => {
 const wholeOf = ({ state, change }: Stored): unknown =>
   change === undefined ? state : appendedState(state, change);
 
-/** Adds a copy of a change to the changes before it. */
 const added = (former: Changes | undefined, { entries, head, rest }: SessionChange): Changes => {
   const all = former?.entries ?? [];
   all.push(...entries.map(copyOf));

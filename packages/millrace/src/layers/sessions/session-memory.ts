@@ -21,7 +21,6 @@ import {
 } from '../../values/message-tree.js';
 import { isMessage } from '../../values/shape.js';
 
-/** A memory that reports its changes. */
 export const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
   const reporting =
     (byDefault?: MemoryChange) =>

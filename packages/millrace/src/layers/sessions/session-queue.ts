@@ -42,7 +42,6 @@ export interface SessionQueue {
   /** The running call; of several, the one that began first. */
   readonly running: RunningCall | undefined;
   runningAs(callId: string): RunningCall | undefined;
-  /** The running call of a branch. */
   runningAt(after: string | null | undefined): RunningCall | undefined;
   readonly queued: readonly QueuedCall[];
   readonly queued$: Observable<readonly QueuedCall[]>;

@@ -6,20 +6,11 @@ import { cell } from '../../step.js';
 import { misuse } from '../../values/errors.js';
 import { isRecord } from '../../values/json.js';
 import { checkOptions, isObject, type Rule } from '../../values/options.js';
-import type { AnyRun } from '../../values/reply.js';
-import { addUsage, noUsage, type Usage } from '../../values/usage.js';
-import {
-  agentPath,
-  charge,
-  chargeBelow,
-  closeLedger,
-  entriesOf,
-  type Entry,
-  hasUsage,
-  withUsageBelow,
-} from './ledger.js';
+import type { AnyRun, CallInfo } from '../../values/reply.js';
+import { addUsage, noUsage, type Usage, tokensIn } from '../../values/usage.js';
 import { countsIn, withMeter } from './meter.js';
 import { checkPrices, moneyFor, priceOf, type PriceTable } from './prices.js';
+import { isUsage } from '../../values/shape.js';
 
 /** Prices, as they were on a day. Plain data, for example of a JSON file: prices change, so Millrace has none of its own. */
 export interface PriceList {
@@ -239,3 +230,112 @@ const rules: Readonly<Record<keyof PriceList, Rule>> = {
   ],
   prices: isObject,
 };
+
+/** The usage of one model by one agent. */
+interface Entry {
+  /** The names of the agents, from the outermost to this one, with `/` between them. */
+  readonly agent: string;
+  readonly model: string;
+  readonly usage: Usage;
+  /** Part of the usage was reported as something that is no count. */
+  readonly isInvalid?: true;
+}
+
+type Entries = ReadonlyMap<string, Entry>;
+
+interface Ledger {
+  /** The call and its sub-agents. */
+  all: Entries;
+  /** The sub-agents of each step under way. */
+  readonly below: Map<string, Entries>;
+}
+
+const ledgers = cell('family', () => new Map<string, Ledger>());
+
+type Where = Pick<Context, 'info' | 'local'>;
+
+const ledgerOf = ({ local }: Pick<Where, 'local'>, { callId }: CallInfo): Ledger => {
+  const known = local(ledgers);
+  const ledger = known.get(callId) ?? { all: new Map(), below: new Map() };
+  known.set(callId, ledger);
+  return ledger;
+};
+
+/** Removes the ledger of a call that is over. */
+const closeLedger = ({ info, local }: Where): void => void local(ledgers).delete(info.callId);
+
+const entriesOf = (where: Where): readonly Entry[] => [...ledgerOf(where, where.info).all.values()];
+
+/** Charges a call, and all calls above it. */
+const charge = (where: Where, entry: Entry): void => {
+  let call: CallInfo | undefined = where.info;
+  let step: string | undefined;
+  while (call !== undefined) {
+    const ledger = ledgerOf(where, call);
+    ledger.all = added(ledger.all, entry);
+    if (step !== undefined) {
+      ledger.below.set(step, added(ledger.below.get(step) ?? new Map<string, Entry>(), entry));
+    }
+    step = call.parentStep;
+    call = call.parent;
+  }
+};
+
+const added = (entries: Entries, entry: Entry): Entries => {
+  const key = JSON.stringify([entry.agent, entry.model]);
+  const before = entries.get(key);
+  const usage = addUsage(before?.usage ?? noUsage, entry.usage);
+  return new Map(entries).set(key, { ...before, ...entry, usage });
+};
+
+const agentPath = ({ agent }: Pick<CallInfo, 'agent'>): string => agent.join('/');
+
+/** The value of a tool step, with the usage of the sub-agents that it called: a replayed step does not call them again. */
+const withUsageBelow = <T>(where: Where, stepId: string, value: T): T => {
+  const { below } = ledgerOf(where, where.info);
+  const entries = [...(below.get(stepId)?.values() ?? [])];
+  below.delete(stepId);
+  return entries.length === 0 || !isRecord(value) ? value : { ...value, usageBelow: entries };
+};
+
+/**
+ * Charges the sub-agents of a replayed tool step, which has charged the agent that called it. Only what it has charged moves, so that the sum stays.
+ * Without valid entries, nothing does.
+ */
+const chargeBelow = (where: Where, value: unknown): void => {
+  // Absent if the call that this one continues has paid for it.
+  if (!isRecord(value) || !isRecord(value['below'])) return;
+  const { usageBelow } = value;
+  const agent = agentPath(where.info);
+  for (const entry of Array.isArray(usageBelow) ? usageBelow.filter(isEntry) : []) {
+    const { model, usage } = entry;
+    const own = entriesOf(where).find((it) => it.agent === agent && it.model === model);
+    if (own === undefined || !covers(own.usage, usage)) continue;
+    charge(where, { agent, model, usage: negative(usage) });
+    charge(where, entry);
+  }
+};
+
+const isEntry = (value: unknown): value is Entry =>
+  isRecord(value) &&
+  typeof value['agent'] === 'string' &&
+  typeof value['model'] === 'string' &&
+  (value['isInvalid'] === undefined || value['isInvalid'] === true) &&
+  isUsage(value['usage']) &&
+  countsIn(value['usage']).isValid;
+
+const covers = (all: Usage, part: Usage): boolean =>
+  all.inputTokens >= part.inputTokens &&
+  all.outputTokens >= part.outputTokens &&
+  all.cacheReadTokens >= part.cacheReadTokens &&
+  all.cacheWriteTokens >= part.cacheWriteTokens;
+
+const negative = (usage: Usage): Usage => ({
+  inputTokens: -usage.inputTokens,
+  outputTokens: -usage.outputTokens,
+  cacheReadTokens: -usage.cacheReadTokens,
+  cacheWriteTokens: -usage.cacheWriteTokens,
+});
+
+const hasUsage = ({ usage, isInvalid }: Entry): boolean =>
+  isInvalid === true || tokensIn(usage) > 0;

@@ -51,7 +51,6 @@ export const requirePrice = (prices: PriceTable, model: string): Price => {
   );
 };
 
-/** The cost of a usage. */
 export const moneyFor = (usage: Usage, price: Price): number => {
   const { input, output, cacheRead = input, cacheWrite = input } = price;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;

@@ -134,7 +134,6 @@ export const extractMemories = (options: ExtractMemoriesOptions): MemoryExtracti
   };
 };
 
-/** Checks the scope before the work. */
 const ofOwner =
   <T>(owner: string, work: (scope: MemoryScope) => Observable<T>) =>
   (scope: MemoryScope): Observable<T> =>
