@@ -2,7 +2,6 @@ import type { SchedulerLike } from 'rxjs';
 import type { LazySql } from './sql/sql.js';
 import type { SqliteEngine } from './sqlite/engine.js';
 
-/** The database of a store. */
 export type DatabaseOfStore = { readonly scheduler: SchedulerLike } & (
   { readonly sql: LazySql } | { readonly sqlite: SqliteEngine }
 );

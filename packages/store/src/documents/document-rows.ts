@@ -30,7 +30,6 @@ export interface IndexDocument {
 /** The version of what is stored of a document. Another one indexes all documents again. */
 const format = 1;
 
-/** A chunk, as it is stored. */
 export interface ChunkRow {
   readonly source: string;
   readonly title: string;

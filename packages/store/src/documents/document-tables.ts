@@ -52,7 +52,6 @@ export type Removal = readonly string[] | { readonly prefix: string } | 'all';
 /** Chunks with the most and rarest words of a query, whose ranks are computed: that reads all of their words. */
 export const candidates = 300;
 
-/** The settings in a row of an index. */
 export const settingsIn = (row: Row): Pick<IndexRow, 'language' | 'embedder' | 'dimensions'> => ({
   language: optionalText(row, 'language'),
   ...embedderIn(row),

@@ -1,4 +1,3 @@
-/** The SQL statements that create the tables of documents. */
 export const documentTableStatements = (schema: string): readonly string[] => [
   `create table ${schema}.document_indexes (
     place integer generated always as identity primary key,

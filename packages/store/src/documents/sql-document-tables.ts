@@ -92,7 +92,6 @@ const createTables = async (sql: Sql): Promise<void> => {
 
 interface Writing {
   readonly name: string;
-  /** The place of the index. */
   readonly place: number;
   readonly document: DocumentRow;
   readonly vectors: readonly StoredVector[] | undefined;

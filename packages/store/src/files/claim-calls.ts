@@ -1,16 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MillraceError } from 'millrace';
-import { type NewRecord, sessionIn } from 'millrace/journal';
-import { defer, finalize, merge, type Observable, type SchedulerLike, Subject } from 'rxjs';
+import { type NewRecord, sessionIn, type Claim } from 'millrace/journal';
+import { defer, finalize, merge, type Observable, type SchedulerLike, Subject, from } from 'rxjs';
 import { acquireLease$, type LeaseAttempt, type ObservedHolder } from '../acquire-lease.js';
 import { callInUse } from '../closing.js';
 import { storedName } from '../stored-name.js';
-import { recordWriter } from './append-records.js';
+import { recordWriter, type RecordWriter } from './append-records.js';
 import type { CallIndex } from './call-index.js';
 import { directoryMissing, isMissing } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
-import { heldCall, type HeldCall } from './held-call.js';
 import { openSegment } from './open-segment.js';
 import { endedAt } from './read-ends.js';
 import type { SessionIndex } from './session-index.js';
@@ -35,7 +34,6 @@ export interface CallClaimsOptions {
   readonly scheduler: SchedulerLike;
 }
 
-/** A call to claim. */
 interface Claimed extends CallClaimsOptions {
   readonly callId: string;
   readonly path: string;
@@ -89,7 +87,7 @@ const hold$ = <Held extends Holder>(
 ): Observable<Held> => {
   const { callId, path, index, staging, leaseMs, scheduler } = call;
   const lost$ = new Subject<never>();
-  const onLost = (): void => lost$.error(lost(call));
+  const onLost = (): void => lost$.error(callLost(call));
   let held: Holder | undefined;
   const attempt = async (seen?: ObservedHolder): Promise<LeaseAttempt<Held>> => {
     await index.prepare();
@@ -111,13 +109,13 @@ const hold$ = <Held extends Holder>(
 };
 
 /** A call is lost to another writer, or because its directory was moved or deleted. */
-const lost = ({ callId, path, root }: Claimed): MillraceError =>
+const callLost = ({ callId, path, root }: Claimed): MillraceError =>
   existsSync(path) ? callInUse(callId) : directoryMissing(root);
 
 const openCall = async (call: Claimed, lock: FileLock, onLost: () => void): Promise<HeldCall> => {
   const { callId, path, index, sessionIndex, scheduler } = call;
   const segment = await openSegment(path, callId, scheduler.now());
-  if (segment === undefined) throw lost(call);
+  if (segment === undefined) throw callLost(call);
   const isNew = segment.cursor.position === 0;
   const end = endedAt(callId, segment.last);
   const entry = await index.open({ name: storedName(callId), isNew, endedAt: end });
@@ -132,8 +130,77 @@ const openCall = async (call: Claimed, lock: FileLock, onLost: () => void): Prom
     entry.discard();
   };
   return heldCall({
-    ...{ callId, lock, onLost, lost: () => lost(call) },
+    ...{ callId, lock, onLost, lost: () => callLost(call) },
     writer: recordWriter(path, segment, { scheduler, entry: { before, after: entry.after } }),
     remove: isNew ? remove : undefined,
   });
+};
+
+/** A call that this process has claimed for writing. */
+interface HeldCall {
+  readonly claim: Claim;
+  /** Whether it has no records, of this writer or of one that has taken over. */
+  isEmpty(): boolean;
+  /** Releases the call now, or after the pending write. */
+  release(): void;
+  /** Another process has taken the lock. Reported now, or after the outcome of the pending write. */
+  lose(): void;
+}
+
+interface HeldCallOptions {
+  readonly callId: string;
+  readonly lock: FileLock;
+  readonly writer: RecordWriter;
+  /** Removes the call, which has no records yet; undefined if it has some. */
+  readonly remove: (() => void) | undefined;
+  readonly onLost: () => void;
+  /** Creates the error for a call that another writer took. */
+  readonly lost: () => Error;
+}
+
+/** Holds a call, given its lock and its writer. */
+const heldCall = (options: HeldCallOptions): HeldCall => {
+  const { callId, lock, writer, onLost, lost } = options;
+  let { remove } = options;
+  const state = { isHeld: true, isWriting: false, isLost: false };
+  const end = (): void => {
+    // A call without records does not exist.
+    if (lock.isHeld()) remove?.();
+    lock.release();
+    writer.close();
+  };
+  const write = async (records: readonly NewRecord[]): Promise<void> => {
+    state.isWriting = true;
+    if (records.length > 0) remove = undefined;
+    try {
+      if (await writer.append(records)) return;
+      state.isLost = true;
+      throw lost();
+    } finally {
+      state.isWriting = false;
+      if (!state.isHeld) end();
+    }
+  };
+  return {
+    claim: {
+      append$: (records) =>
+        defer(() => {
+          if (!state.isHeld) throw callInUse(callId);
+          return from(write(records));
+        }).pipe(
+          finalize(() => {
+            if (state.isLost) onLost();
+          }),
+        ),
+    },
+    isEmpty: () => state.isHeld && remove !== undefined && writer.isLast(),
+    release: () => {
+      state.isHeld = false;
+      if (!state.isWriting) end();
+    },
+    lose: () => {
+      state.isLost = true;
+      if (!state.isWriting) onLost();
+    },
+  };
 };

@@ -69,7 +69,6 @@ const isSnapshot = (number: number): boolean => number % snapshotInterval === 0;
 const snapshotAfter = (number: number): number =>
   number - (number % snapshotInterval) + snapshotInterval;
 
-/** A change of a conversation. */
 export interface Changed {
   /** The tree after the change, with packed messages: the one before it and more entries, another head, or without `removed`. */
   readonly tree: MessageTree;

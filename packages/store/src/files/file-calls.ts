@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { fromPull, isMillraceError, openDemand } from 'millrace';
 import { checkOptions, having, type Rule, wholeNumber } from 'millrace/values';
@@ -16,16 +16,19 @@ import {
   map,
   merge,
   mergeMap,
-  type Observable,
+  Observable,
   of,
   type SchedulerLike,
   Subject,
   switchMap,
   take,
   tap,
+  distinctUntilChanged,
+  exhaustMap,
+  retry,
+  timer,
 } from 'rxjs';
 import { checkId, storedName } from '../stored-name.js';
-import { callChanges$ } from './call-changes.js';
 import { createCallIndex } from './call-index.js';
 import { createCallClaims } from './claim-calls.js';
 import { createCursorCache, type CursorCache } from './cursor-cache.js';
@@ -37,6 +40,8 @@ import { readCall } from './read-call.js';
 import { createCallRemoval } from './remove-calls.js';
 import { createSessionIndex } from './session-index.js';
 import { createStaging } from './staging.js';
+import { statIfExists } from './file-system.js';
+import { segmentNumbers, segmentPath } from './segments.js';
 
 /** Options of `fileCalls`. */
 export interface FileCallsOptions {
@@ -179,3 +184,31 @@ const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
+
+/** Polls in addition to watching: not every file system reports changes, and none reports those of other machines. */
+const pollMs = 1_000;
+
+/** Emits on subscribe and whenever the directory of a call may have changed. Never completes. */
+const callChanges$ = (directory: string, scheduler: SchedulerLike): Observable<unknown> =>
+  merge(
+    // The directory may not exist yet.
+    watched$(directory).pipe(retry({ delay: () => timer(pollMs, scheduler) })),
+    timer(0, pollMs, scheduler).pipe(
+      exhaustMap(() => from(sizeOf(directory)).pipe(catchError(() => EMPTY))),
+      distinctUntilChanged(),
+    ),
+  );
+
+const watched$ = (directory: string): Observable<unknown> =>
+  new Observable((subscriber) => {
+    const watcher = watch(directory, { persistent: false }, () => subscriber.next(undefined));
+    watcher.on('error', (error) => subscriber.error(error));
+    return () => watcher.close();
+  });
+
+/** The number and size of the last segment: they change with every write. */
+const sizeOf = async (directory: string): Promise<string> => {
+  const last = (await segmentNumbers(directory)).at(-1);
+  if (last === undefined) return '';
+  return `${last} ${(await statIfExists(segmentPath(directory, last)))?.size}`;
+};

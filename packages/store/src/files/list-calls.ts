@@ -10,7 +10,6 @@ import type { DatedRecord } from './read-batches.js';
 import { endedAt, readEnds } from './read-ends.js';
 import { readSegment, segmentNumbers } from './segments.js';
 
-/** A call by the name of its directory. */
 export interface NamedCall extends Pick<StoredCall, 'place'> {
   readonly name: string;
   /** Which entry of an index names it. A call without any is `missing`. */
@@ -34,7 +33,6 @@ export interface ListOptions {
   /** The sizes of the pages; the last one is that of all others. */
   readonly pages: readonly number[];
   readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
-  /** Whether a call matches the query. */
   readonly matches: (found: FoundCall) => boolean;
 }
 

@@ -19,7 +19,6 @@ export interface CallReading {
   readonly leaseMs: number;
 }
 
-/** The entries of an index of calls. */
 export interface IndexEntries {
   readonly ended: EndedCalls;
   readonly unfinished: UnfinishedCalls;

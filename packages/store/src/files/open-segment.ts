@@ -16,10 +16,8 @@ import {
   segmentPath,
 } from './segments.js';
 
-/** A segment that is open for writing. */
 export interface OpenSegment extends StartedSegment {
   readonly callId: string;
-  /** The last record of the call, if it has any. */
   readonly last: DatedRecord | undefined;
   /** Removes the segment of a call without records, and with it the call. Requires the lock. */
   readonly remove: () => void;

@@ -142,7 +142,6 @@ const readCurrent = async <T>(
 const pathIn = (error: unknown): string | undefined =>
   isRecord(error) && typeof error['path'] === 'string' ? error['path'] : undefined;
 
-/** The index of sessions by time. */
 export interface TimeIndex {
   readonly directory: string;
   /** Adds an entry, which is not on disk before `directory` is synced. */
@@ -158,7 +157,6 @@ export interface SessionWriter {
   readonly clock: () => number;
 }
 
-/** A session as it is saved. */
 export interface SavedSession {
   readonly sessionId: string;
   readonly title?: string;

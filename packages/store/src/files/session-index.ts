@@ -13,7 +13,6 @@ import { makeUnsynced, syncDirectories } from './make-directory.js';
  * the first record of the call and deleted after the call, so every call has one. An entry without a call is ignored.
  */
 export interface SessionIndex {
-  /** Adds a call that a session starts. */
   add(sessionId: string, callId: string): Promise<void>;
   /** The calls of a session, newest first. */
   of(sessionId: string): Promise<readonly SessionEntry[]>;

@@ -69,7 +69,6 @@ const pathStatements = (messages: string) => {
       ) as branch on true
       where range.after > 0
     )`;
-  /** Loads the path to a position. */
   const load = (last: string): string => `
     ${ranges(last)}
     select message.message from range cross join lateral (

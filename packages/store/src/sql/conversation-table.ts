@@ -1,6 +1,5 @@
 import type { AppendOptions } from 'millrace';
 
-/** A message as it is stored. */
 export interface MessageText {
   readonly id: string;
   readonly json: string;

@@ -12,7 +12,6 @@ import type { Row } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 import { rowsOf, type Statement, type Work } from './work.js';
 
-/** A message to insert. */
 export interface NewMessage {
   readonly position: number;
   readonly name: string;
@@ -77,7 +76,6 @@ export const conversationWork = (
   };
 };
 
-/** A locked conversation. */
 interface Locked {
   /** The last position that was given to a message. */
   readonly length: number;
@@ -101,7 +99,6 @@ interface Reader {
   readonly insert: (messages: readonly NewMessage[]) => Iterable<Statement>;
   /** The messages with these ids, and the one at a position. */
   readonly find: (ids: readonly string[], position?: number) => Work<readonly Found[]>;
-  /** The id of the message at a position. */
   readonly idAt: (position: number) => Work<string | null>;
   readonly headId: () => Work<string | null>;
   /** The message with an id, or the last one of the call with that id. Throws `conflict` if both are unknown. */

@@ -1,11 +1,11 @@
-import type { CallStoreDriver, NewRecord } from 'millrace/journal';
+import type { CallStoreDriver, NewRecord, StoredCall, StoredRecord } from 'millrace/journal';
 import type { CallLeaseOptions } from './call-leases.js';
-import { callOf, columnsOf, recordOf } from './call-rows.js';
 import { type CallStatements, callStatements, listStatement } from './call-statements.js';
 import type { CallTable, RecordBatch } from './call-table.js';
-import type { LazySql, Sql } from './sql.js';
+import type { LazySql, Sql, Row } from './sql.js';
 import { tableCalls } from './table-calls.js';
 import { numberIn, textIn, toSqlText } from './text.js';
+import { isRecord } from 'millrace/values';
 
 /** The number of events of a writer after which one append waits for the disk. */
 const maxUnsafe = 500;
@@ -99,3 +99,29 @@ const appendTo = ({ query }: Sql, statements: CallStatements): CallTable['append
 /** The driver of calls in a database that speaks the SQL of Postgres. */
 export const sqlCalls = (sql: LazySql, options: CallLeaseOptions): CallStoreDriver =>
   tableCalls(async (signal) => postgresCallTable(await sql.open(signal)), options);
+
+/** The records as one array per column. */
+const columnsOf = (records: readonly NewRecord[]): readonly (readonly unknown[])[] => [
+  records.map(({ kind }) => kind),
+  records.map(({ name }) => toSqlText(name)),
+  records.map(({ seq }) => seq),
+  records.map(({ text }) => toSqlText(text)),
+];
+
+const recordOf = (row: Row): StoredRecord => ({
+  position: numberIn(row, 'position'),
+  kind: row['kind'] === 'step' ? 'step' : 'event',
+  name: textIn(row, 'name'),
+  seq: numberIn(row, 'seq'),
+  text: textIn(row, 'text'),
+});
+
+const callOf = ({ first, last, ...row }: Row): StoredCall => ({
+  callId: textIn(row, 'id'),
+  createdAt: Math.floor(numberIn(row, 'created_ms')),
+  updatedAt: Math.floor(numberIn(row, 'updated_ms')),
+  isOpen: row['is_open'] === true,
+  place: numberIn(row, 'place'),
+  ...(isRecord(first) && { first: recordOf(first) }),
+  ...(isRecord(last) && { last: recordOf(last) }),
+});

@@ -7,7 +7,6 @@ import { checkId, storedName } from '../stored-name.js';
 import type { ConversationTable, MessageText } from './conversation-table.js';
 import { abortable$ } from './sql.js';
 
-/** The memory of sessions in a database. */
 export const tableMemory =
   (
     conversation: (key: string, sessionId: string, signal: AbortSignal) => ConversationTable,

@@ -1,6 +1,5 @@
 import type { Query, Row } from './sql.js';
 
-/** A statement with its values. */
 export interface Statement {
   readonly text: string;
   readonly values: readonly unknown[];

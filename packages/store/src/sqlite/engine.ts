@@ -70,7 +70,6 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
   };
 };
 
-/** The requests to the thread of a database. */
 interface Requests {
   /** Resolves to the result of an operation. Asks again while other processes write. */
   ask(name: string, given: readonly unknown[]): Promise<unknown>;

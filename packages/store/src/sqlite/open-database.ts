@@ -7,7 +7,6 @@ import type { SqliteDriver } from './sqlite-driver.js';
 import { parts } from './parts.js';
 import type { TablesOfPart } from './tables.js';
 
-/** An open database file. */
 export interface DatabaseFile {
   readonly database: OpenDatabase;
   /** Whether the path still leads to this file. */

@@ -5,7 +5,6 @@ import { memoryOperations } from './memory-operations.js';
 import { read } from './operation.js';
 import { sessionOperations } from './session-operations.js';
 
-/** All operations of the thread, by name. */
 export const operations = {
   ...callOperations,
   ...conversationOperations,

@@ -66,7 +66,6 @@ export interface WholeSession extends SavedSession {
 }
 
 export interface AppendedSession extends SavedSession {
-  /** The added entries as JSON. */
   readonly entries: readonly string[];
   readonly rest: string;
   readonly head: string | null;
@@ -102,7 +101,6 @@ const load = (database: Database, key: string): LoadedSession | undefined => {
   };
 };
 
-/** A number that no save had before. */
 const nextVersion = (database: Database): number =>
   numberIn(
     database.get('update session_versions set last = last + 1 returning last') ?? {},

@@ -21,7 +21,6 @@ import type { SqliteEngine } from './engine.js';
 /** How often a follower asks whether another process has written. It costs less than 0.1 ms. */
 const pollMs = 100;
 
-/** The calls in a SQLite database. */
 export const sqliteCallTable = (engine: SqliteEngine, scheduler: SchedulerLike): CallTable => {
   const written$ = new Subject<string>();
   const now = (): number => wholeMs(scheduler.now());

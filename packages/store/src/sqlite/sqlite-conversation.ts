@@ -2,7 +2,6 @@ import { defined } from 'millrace/values';
 import type { ConversationTable } from '../sql/conversation-table.js';
 import type { SqliteEngine } from './engine.js';
 
-/** A conversation in a SQLite database. */
 export const sqliteConversation = (
   engine: SqliteEngine,
   key: string,
