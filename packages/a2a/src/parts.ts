@@ -22,7 +22,6 @@ export const dataPart = (data: unknown): Part => ({
   mediaType: 'application/json',
 });
 
-/** The part for a block of a message. */
 export const partOf = (block: ContentBlock): Part => {
   if (block.type === 'text') return textPart(block.text);
   const { source } = block;

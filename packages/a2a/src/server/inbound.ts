@@ -20,7 +20,6 @@ import { isRecord } from 'millrace/values';
 import { blockOf } from '../parts.js';
 import type { Waiting } from './task-view.js';
 
-/** A message of a client, checked. */
 export const checkedMessage = (message: A2aMessage | undefined): A2aMessage => {
   if (message === undefined) throw new RequestMalformedError("'message' is missing.");
   if (message.messageId === '') throw new RequestMalformedError("'message.messageId' is missing.");
@@ -39,7 +38,6 @@ export const contextIdOf = (id: string): string => {
   );
 };
 
-/** The question in a message. */
 export const inputOf = ({ parts }: A2aMessage): Input => {
   const blocks = blocksOf(parts);
   if (blocks.some(({ type }) => type !== 'text')) return blocks;

@@ -10,9 +10,8 @@ import {
   textOf,
   toolCallsOf,
 } from 'millrace';
-import { parsedJson } from 'millrace/values';
-import { artifactOf, partOf, textPart } from '../parts.js';
-import { asked, waitingFor } from './task-questions.js';
+import { parsedJson, isRecord } from 'millrace/values';
+import { artifactOf, partOf, textPart, dataPart } from '../parts.js';
 import {
   artifactUpdate,
   type Change,
@@ -245,4 +244,57 @@ const jsonOf = (value: unknown): unknown => {
   } catch {
     return undefined;
   }
+};
+
+/** Requires input once an approval of the task can be decided. */
+const asked = (view: TaskView): Change => {
+  if (view.waiting.some(({ asks }) => asks === 'result')) return still(view);
+  const waiting = view.pending.flatMap(
+    ({ callId, toolCallId, tool, input, token }): readonly Waiting[] => {
+      const id = `${callId}/${toolCallId}`;
+      return view.requested.includes(id)
+        ? [{ id, tool, asks: 'approval', shown: input, token }]
+        : [];
+    },
+  );
+  if (waiting.length === 0 || view.state === TaskState.TASK_STATE_INPUT_REQUIRED)
+    return still({ ...view, waiting });
+  return waitingFor(view, waiting, waiting[0]?.id ?? '', Date.now());
+};
+
+const waitingFor = (
+  view: TaskView,
+  waiting: readonly Waiting[],
+  id: string,
+  at: number,
+  ...before: readonly string[]
+): Change => {
+  const parts = [
+    textPart([...before, ...waiting.map(sentenceOf)].join('\n')),
+    ...waiting.map(({ id: toolCallId, tool, asks, shown: value }) =>
+      dataPart(
+        asks === 'result'
+          ? { toolCallId, tool, request: value }
+          : { toolCallId, tool, input: value, asks: 'approval' },
+      ),
+    ),
+  ];
+  const question = spoken(view, 'agent', `${id}/question`, parts);
+  const history = [...view.history, question];
+  return into(
+    { ...view, waiting, history, answered: [] },
+    TaskState.TASK_STATE_INPUT_REQUIRED,
+    at,
+    question,
+  );
+};
+
+const sentenceOf = ({ tool, asks, shown: request }: Waiting): string => {
+  if (asks === 'approval') return `Approve the tool '${tool}'?`;
+  if (typeof request === 'string' && request !== '') return request;
+  const [question] = ['question', 'message', 'prompt'].flatMap((key) => {
+    const value = isRecord(request) && Object.hasOwn(request, key) ? request[key] : undefined;
+    return typeof value === 'string' && value !== '' ? [value] : [];
+  });
+  return question ?? `The tool '${tool}' waits for its result.`;
 };

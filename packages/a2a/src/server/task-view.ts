@@ -6,7 +6,6 @@ import { artifactOf, dataPart, textPart } from '../parts.js';
 
 export type Pending = ObservedValueOf<ApprovalQueue['requests$']>;
 
-/** A tool that waits for the client. */
 export interface Waiting {
   /** The id that answers refer to. */
   readonly id: string;
@@ -26,7 +25,6 @@ export interface TaskView {
   readonly state: TaskState;
   /** When it entered its state, in milliseconds since the epoch. */
   readonly at: number;
-  /** The message of its state. */
   readonly message?: A2aMessage;
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly history: readonly A2aMessage[];

@@ -51,12 +51,9 @@ interface TasksOptions {
   readonly progress: boolean;
 }
 
-/** A task with the call that works on it. */
 export interface OpenTask {
   readonly chat: Chat;
-  /** The last call of the task. */
   readonly callId: string;
-  /** The current state of the task. */
   readonly view: TaskView;
 }
 
@@ -117,7 +114,6 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
 /** The request and the options that all functions of tasks need. */
 interface TaskServer extends TasksOptions {
   readonly visit: Visit;
-  /** The approvals that wait for a decision. */
   readonly pending$: ApprovalQueue['requests$'];
 }
 
