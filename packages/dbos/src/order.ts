@@ -170,5 +170,4 @@ export interface StartTime {
 /** Versions of DBOS are unique over all names. Workers without a version share one. */
 export const versionOf = (name: string, version = ''): string => `${name}/${version}`;
 
-/** The queue of an agent. */
 export const queueOf = (name: string, agent: string): string => `${name}/${agent}`;

@@ -8,7 +8,6 @@ import type { ToolReading } from './choose-tool.js';
 /** A short description of the demo model, for programs to show. */
 export const demoModelDescription = 'a set of rules, not a language model';
 
-/** Introduces the model and its tools. */
 export const introduce = (tools: readonly ToolReading[]): string => {
   const self = `Hello. I am ${demoModelDescription}: I choose tools for a question, fill in their arguments, and report their results.`;
   return tools.length === 0

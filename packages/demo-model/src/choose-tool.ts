@@ -3,7 +3,6 @@ import { type Filling, fillArguments } from './fill-arguments.js';
 import { type Parameter, readParameters } from './parameter.js';
 import { overlaps, type Phrase, stemsIn, type Word } from './phrase.js';
 
-/** A tool, read from its declaration. */
 export interface ToolReading {
   readonly name: string;
   readonly description: string;
@@ -20,7 +19,6 @@ export interface ToolReading {
   readonly isChanging: boolean;
 }
 
-/** Reads a tool declaration. */
 export const readTool = (declaration: ToolDeclaration): ToolReading => {
   const { name } = declaration;
   const description = declaration.description.slice(0, 2_000);

@@ -27,7 +27,6 @@ export interface Parameter {
   readonly accepts: (value: Scalar) => boolean;
 }
 
-/** Reads the parameters of a tool, in the order of its schema. */
 export const readParameters = (schema: JsonSchema): readonly Parameter[] => {
   const required = new Set(listIn(schema, 'required').filter((it) => typeof it === 'string'));
   const properties = new Map(Object.entries(recordOf(schema['properties'])));

@@ -4,7 +4,6 @@ import { type Choice, chooseSearch, chooseTool, type ToolReading } from './choos
 /** A part of a question that is answered on its own. */
 export interface Part {
   readonly phrase: Phrase;
-  /** The tool that it asks for. */
   readonly choice: Choice | undefined;
   /** It follows `then`: its call waits for the one before. */
   readonly follows: boolean;

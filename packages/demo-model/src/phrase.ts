@@ -13,7 +13,6 @@ export interface Word extends Span {
   readonly stem: string;
 }
 
-/** Text with its words. */
 export interface Phrase {
   readonly text: string;
   readonly words: readonly Word[];
@@ -21,7 +20,6 @@ export interface Phrase {
   readonly content: readonly Word[];
 }
 
-/** Reads the words of the text, in order. */
 export const readPhrase = (text: string): Phrase => {
   const words = Array.from(text.matchAll(/\S+/gu), ({ 0: chunk, index }) => bare(chunk, index));
   return { text, words, content: words.filter(({ stem }) => stem !== '') };

@@ -1,6 +1,5 @@
 import { isRecord, parsedJson } from 'millrace/values';
 
-/** A passage that a tool found. */
 interface Passage {
   readonly text: string;
   readonly source?: string | undefined;

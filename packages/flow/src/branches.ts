@@ -4,7 +4,6 @@ import type { FlowComponent, FlowComponents, OnError, SwitchCase } from './docum
 export interface Branch {
   readonly label: string;
   readonly to: readonly string[];
-  /** The path in the params. */
   readonly path: readonly (string | number)[];
 }
 
@@ -38,7 +37,6 @@ export const branchesOf = (component: FlowComponent): readonly Branch[] | undefi
   }
 };
 
-/** The conditions of a switch or a loop as text. */
 export const conditionText = ({
   conditions,
   logic = 'and',

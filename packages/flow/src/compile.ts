@@ -24,7 +24,6 @@ import { streamingAgents } from './streaming-agents.js';
 import { templatesOf } from './templates-of.js';
 import { done, type Work } from './work.js';
 
-/** Compiles components of a checked document. */
 export const compileGraph = (
   components: FlowComponents,
   options: CompileOptions,

@@ -148,7 +148,6 @@ export const toolsOf = (
   ...mcp.flatMap((id) => ownOf(resources.mcp, id) ?? []),
 ];
 
-/** The value of an own property. */
 export const ownOf = <Value>(
   record: Readonly<Record<string, Value>> | undefined,
   key: string,

@@ -15,7 +15,6 @@ export const didYouMean = (
   return `The ${what} are: ${shown}${more}.`;
 };
 
-/** The nearest candidate, by meaning or by spelling. */
 export const nearest = (name: string, candidates: readonly string[]): string | undefined => {
   if (candidates.includes(name)) return name;
   const word = name.trim().toLowerCase();

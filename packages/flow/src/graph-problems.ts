@@ -40,7 +40,6 @@ export const graphProblems = (
   ];
 };
 
-/** All lists of IDs in a component, with their paths. */
 const listsOf = (
   component: FlowComponent,
 ): readonly { readonly ids: readonly string[]; readonly path: Path }[] => [

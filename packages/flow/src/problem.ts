@@ -42,7 +42,6 @@ export const toFlowProblems = (findings: readonly Finding[]): readonly FlowProbl
 export const truncate = (text: string, maxLength = 80): string =>
   text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 
-/** The `config` error with all problems, one per line. */
 export const flowError = (problems: readonly FlowProblem[]): MillraceError => {
   const lines = problems.map(({ path, problem, suggestion }) => {
     const where = path === '' ? 'the document' : path;

@@ -9,7 +9,6 @@ import { allComponents } from './template-problems.js';
 
 type Path = readonly (string | number)[];
 
-/** References of components to missing resources. */
 export const resourceProblems = (
   components: FlowComponents,
   resources: FlowResources,

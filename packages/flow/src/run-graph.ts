@@ -39,7 +39,6 @@ export interface CompiledNode {
 }
 
 export interface CompiledGraph {
-  /** In topological order. */
   readonly nodes: readonly CompiledNode[];
   /** The maximum number of components that run concurrently. */
   readonly concurrency: number;
@@ -52,7 +51,6 @@ export type GraphResult =
       readonly outputs: readonly Output[];
       /** Of all components that have run, by ID. */
       readonly all: ReadonlyMap<string, Output>;
-      /** The variables that the graph has set. */
       readonly variables: ReadonlyMap<string, unknown>;
     }
   /** The reply of an interrupted or suspended component. */

@@ -14,7 +14,6 @@ const validate = new Ajv2020({
   strictRequired: false,
 }).compile<FlowDocument>(documentSchema);
 
-/** A valid document, or the faults that its schema finds. */
 export type SchemaResult =
   | { readonly document: FlowDocument; readonly faults?: undefined }
   | { readonly document?: undefined; readonly faults: readonly SchemaFault[] };

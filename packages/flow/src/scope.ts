@@ -40,7 +40,6 @@ export type Variables = ReadonlyMap<string, VariableValue>;
 export const asOuter = (variables: Variables): Variables =>
   new Map([...variables].map(([name, { value }]) => [name, { value, place: -1 }]));
 
-/** The output of a component that has not run. */
 export const noOutput: Output = { text: '' };
 
 /** The current item of an iteration, or the current round of a loop. */
@@ -75,7 +74,6 @@ export interface Sys {
 export type ComponentStatus =
   'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'suspended' | 'interrupted';
 
-/** A change of a component, and of variables. */
 export interface FlowChange {
   readonly id: string;
   readonly status: ComponentStatus;
@@ -92,7 +90,6 @@ export interface Scope {
   readonly variables: Variables;
   /** Reports how far a component is. */
   readonly report: (change: FlowChange) => void;
-  /** The base options of the components' calls. */
   readonly options: CallOptions;
   /** Whether it streams as the flow itself. */
   readonly streams: boolean;

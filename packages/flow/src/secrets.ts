@@ -15,7 +15,6 @@ export interface Secrets {
     scope: Scope,
     encode?: (value: string, index: number) => string,
   ) => string;
-  /** Escapes the texts in a value. */
   readonly escape: (value: unknown) => unknown;
   /** Replaces the references in a shown text by the secrets. */
   readonly reveal: (shown: string, encode?: (value: string) => string) => string;

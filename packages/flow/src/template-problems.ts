@@ -10,7 +10,6 @@ import { templatesOf } from './templates-of.js';
 interface Visible {
   /** Components that may have run before. */
   readonly before: ReadonlySet<string>;
-  /** Enclosing iterations and loops. */
   readonly iterations: ReadonlySet<string>;
 }
 
@@ -82,7 +81,6 @@ const visibleAt = (graph: Graph, id: string, { before, iterations }: Visible): V
   iterations,
 });
 
-/** Whether `on_error` refers to the error of its own component. */
 const isOwnError = (
   reference: Reference,
   id: string,

@@ -92,7 +92,6 @@ const readReference = (written: string, ids: readonly string[]): Reference | Tem
   return { of: 'component', id, field: known, path: path?.split('.').slice(1) ?? [] };
 };
 
-/** Suggests the reference that was probably meant. */
 const suggestReference = (written: string, ids: readonly string[]): string => {
   const [name = '', ...path] = written.split('.');
   const near = isId(name) ? nearest(name, [...ids, ...sysNames, 'metadata']) : undefined;

@@ -29,7 +29,6 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const pagesExtension = 'io.modelcontextprotocol/ui';
 const pageType = 'text/html;profile=mcp-app';
 
-/** The announcements of a server. */
 export interface Announced {
   readonly toolsChanged: () => void;
   /** The URI of a resource that has changed. */

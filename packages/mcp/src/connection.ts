@@ -41,7 +41,6 @@ import { overStdio } from './stdio.js';
 /** A request to a server, with the options that the SDK needs. */
 export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
-/** A connection to a server. */
 export interface Connection extends Pick<MessageReader, 'leftOut'> {
   readonly client: Client;
   readonly announced: Announced;
@@ -164,7 +163,6 @@ const requested$ = <T>(
     };
   }).pipe(finalize(() => open$.next(open$.value - 1)));
 
-/** Announces changes of roots to the server. */
 const announceRoots = (
   server: Server,
   client: Client,

@@ -115,7 +115,6 @@ const answerIn = (
 interface Explained {
   readonly code: MillraceError['code'];
   readonly why: string;
-  /** The HTTP status. */
   readonly status?: number;
 }
 

@@ -55,7 +55,6 @@ export const createResponseReader = (reader: MessageReader): ResponseReader => {
   };
 };
 
-/** Whether a stream is refused permanently. */
 const isRefusal = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
 
@@ -112,7 +111,6 @@ interface Reading {
   readonly last: () => object | undefined;
 }
 
-/** Reads the messages of a response to a request. */
 const answering = (reader: MessageReader, id: unknown): Reading => {
   let isAnswered = id === undefined;
   return {

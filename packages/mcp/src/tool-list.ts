@@ -123,7 +123,6 @@ const done$ = (act: () => void): Observable<never> => {
 
 interface Listed {
   readonly tools: readonly ListedTool[];
-  /** Why entries were left out. */
   readonly leftOut: readonly string[];
 }
 

@@ -87,7 +87,6 @@ export class AnswerEnd {
     else this.#limit({ hasContent, hasCall, hasFinish, isAnnounced });
   }
 
-  /** Notes that the response ended. */
   ended(): void {
     this.#endings.staysOpen = false;
   }

@@ -3,7 +3,6 @@ import { capExceeded, type Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
 import type { Piece } from './decode.js';
 
-/** The counts of one tool call. */
 interface ToolCallCount {
   readonly depthOf: (json: string) => number;
   length: number;

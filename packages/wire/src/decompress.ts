@@ -10,7 +10,6 @@ export interface Decompressor {
   readonly destroy: () => void;
 }
 
-/** Consumes a body. */
 export interface Consumer {
   readonly bytes: (bytes: Uint8Array) => boolean;
   readonly end: () => void;

@@ -40,7 +40,6 @@ export interface WireRequest {
   readonly body: string;
 }
 
-/** The status and headers of a response. */
 export interface ResponseHead {
   readonly status: number;
   readonly headers: HeadersLike;

@@ -3,11 +3,8 @@ import { isRecord } from 'millrace/values';
 import { inSentence } from './address.js';
 import { describe } from './plain-error.js';
 
-/** The request that failed. */
 interface FailureContext {
-  /** Redacts a string. */
   readonly clean: (text: string) => string;
-  /** The address of the request. */
   readonly url?: string | undefined;
 }
 

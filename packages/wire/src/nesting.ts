@@ -1,4 +1,3 @@
-/** The size of a JSON value. */
 export interface Size {
   /** Approximate length of its JSON, in characters. */
   readonly length: number;

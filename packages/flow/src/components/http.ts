@@ -296,7 +296,6 @@ const received$ = ({ headers, body }: FlowResponse, maxBytes: number): Observabl
   );
 };
 
-/** The chunks of a body. */
 const chunks$ = (body: ReadableStream<Uint8Array>): Observable<Uint8Array> =>
   defer(() => {
     const reader = body.getReader();

@@ -77,7 +77,6 @@ export const withMessage = (
   };
 };
 
-/** The components that a component leads to. */
 export const nextOf = (component: FlowComponent): readonly string[] => [
   ...(branchesOf(component)?.flatMap(({ to }) => to) ?? component.downstream ?? []),
   ...(handlerOf(component)?.to ?? []),

@@ -28,7 +28,6 @@ const lengthOf = (block: ContentBlock): number => {
   return block.source.kind === 'base64' ? block.source.data.length : 0;
 };
 
-/** A block of the protocol. */
 export const blockOf = (block: ContentBlock): McpBlock => {
   if (block.type === 'text') return { type: 'text', text: block.text };
   const { source, type } = block;

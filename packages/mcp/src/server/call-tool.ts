@@ -28,7 +28,6 @@ import { type Asking, askingClient, clientEntry, missingCapabilityIn } from './m
 import type { Question } from './question.js';
 import type { Serving } from './serve-options.js';
 
-/** A client that calls a tool. */
 export interface Caller {
   /** Labels of the call: `session` and `user`, if known. */
   readonly metadata: Readonly<Record<string, string>>;

@@ -142,7 +142,6 @@ export interface AskingOptions {
   readonly codec: RequestStateCodec<AskedBefore>;
   /** The method and the parameters of the request. */
   readonly call: unknown;
-  /** The number of log messages. */
   readonly mostLogs: number;
 }
 

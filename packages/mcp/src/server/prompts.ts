@@ -46,7 +46,6 @@ export interface McpPrompt {
   ) => Given<string | readonly McpPromptMessage[]>;
 }
 
-/** A prompt in a list for clients. */
 export const listedPrompt = ({
   name,
   title,
@@ -122,7 +121,6 @@ const blocksOf = (message: unknown, misshapen: () => Error): readonly PromptBloc
 const isBlocks = (content: unknown): content is readonly ContentBlock[] =>
   Array.isArray(content) && content.every((it) => isRecord(it) && typeof it['type'] === 'string');
 
-/** Checks a list of prompts. */
 export const checkPrompts = (prompts: readonly McpPrompt[]): readonly McpPrompt[] => {
   const wrong = prompts.find(
     (it) =>

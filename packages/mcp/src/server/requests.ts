@@ -61,7 +61,6 @@ export interface Room {
   readonly codec: RequestStateCodec<AskedBefore>;
 }
 
-/** A connection. */
 export interface Connection extends Room {
   readonly mcp: McpServer;
   readonly era: McpRequestContext['era'];
@@ -176,7 +175,6 @@ export const aborted$ = (signal: AbortSignal | undefined): Observable<unknown> =
   return signal.aborted ? of(undefined) : fromEvent(signal, 'abort');
 };
 
-/** A request that waits for a list. */
 interface Waiting {
   readonly method: string;
   /** The client whose quota it uses. */

@@ -76,14 +76,12 @@ const describedOf = ({ name, title, description, mimeType, annotations }: Descri
   ...(annotations !== undefined && { annotations }),
 });
 
-/** A resource in a list for clients. */
 export const listedResource = (resource: McpResource): Resource => ({
   ...describedOf(resource),
   uri: resource.uri,
   ...(resource.size !== undefined && { size: resource.size }),
 });
 
-/** A template in a list for clients. */
 export const listedTemplate = (template: McpResourceTemplate): ResourceTemplateType => ({
   ...describedOf(template),
   uriTemplate: template.uriTemplate,
@@ -216,7 +214,6 @@ const tooLarge = (uri: string, most: number): MillraceError =>
 
 // ---------------------------------------------------------------- checks
 
-/** Checks a list of resources. */
 export const checkResources = (
   resources: readonly (McpResource | McpResourceTemplate)[],
 ): readonly (McpResource | McpResourceTemplate)[] => {

@@ -231,7 +231,6 @@ export const asTool = (
 
 // ---------------------------------------------------------------- checks
 
-/** A rule for an object of options. */
 export const within = (owner: string, inner: Readonly<Record<string, Rule>>): Rule => [
   (value) => {
     checkOptions(owner, value, inner);

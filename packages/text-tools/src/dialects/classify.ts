@@ -18,7 +18,6 @@ export interface Classification {
   readonly reports: readonly ModelReport[];
 }
 
-/** Why a call is refused. */
 export const refusals = {
   none: 'Not executed: no tool may be used now.',
   one: 'Not executed: one action per step. Call it again in your next step if you still need it.',

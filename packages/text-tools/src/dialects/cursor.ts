@@ -10,7 +10,6 @@ export const createCursor = () => {
   let latest = '';
   let last = '';
   let isInCode = false;
-  /** The start of the line. */
   let head = '';
 
   const take = (length: number): string => {

@@ -311,7 +311,6 @@ const hasInput = (value: unknown): boolean => {
   return [entry, ...nested].some((part) => keys.input.some((key) => Object.hasOwn(part, key)));
 };
 
-/** Reads JSON after the name of a tool. */
 export const readArguments = (name: string, text: string, needs: ReadingContext): Reading => {
   const read = readJson(text);
   if ('problem' in read) return unreadable(read.problem, name);

@@ -3,7 +3,6 @@ import { bareCall, bareJsonCall, bareName, type Format } from './formats.js';
 import { areJsonCalls, createScan, type WrittenCall } from './read-calls.js';
 import type { Reading, State } from './reading.js';
 
-/** The call that is being read. */
 interface OpenCall {
   format: Format;
   named: string | undefined;

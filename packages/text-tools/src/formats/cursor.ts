@@ -54,7 +54,6 @@ export const createCursor = (leads: RegExp) => {
     get isInCode() {
       return line.isInCode;
     },
-    /** Whether the line is indented as code is. */
     get isIndented() {
       return line.isIndented;
     },
@@ -143,7 +142,6 @@ const createLine = () => {
   let isStart = true;
   /** The number of backticks that inline code started with, or 0. */
   let inline = 0;
-  /** The start of the line. */
   let head = '';
   let fence: string | undefined;
   return {

@@ -271,7 +271,6 @@ export const mayBeBare = (text: string, tools: ToolTable): boolean => {
   );
 };
 
-/** The name of the tool that a bare call starts with. */
 export const bareName = (text: string, tools: ToolTable): string | undefined => {
   const [, written] = /^\s*(?:\[\s*)?([\p{L}_][\p{L}\p{N}_.-]{0,100})\(/u.exec(text) ?? [];
   const plain = written === undefined ? undefined : plainName(written, tools);

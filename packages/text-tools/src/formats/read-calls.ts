@@ -175,7 +175,6 @@ export const readPythonCalls: ReadBody = (body, _name, tools) => {
 /** Some templates put tools into one. */
 export const namespaces = ['functions.', 'default_api.', 'tools.'];
 
-/** The name of a tool without its namespace. */
 export const plainName = (name: string, tools: ToolTable): string => {
   const space = tools.has(name) ? undefined : namespaces.find((it) => name.startsWith(it));
   const short = name.slice(space?.length ?? 0);

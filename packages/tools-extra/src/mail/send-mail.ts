@@ -177,7 +177,6 @@ const normalized = (address: string): string => {
   return address.slice(0, address.length - domain.length) + domain.toLowerCase();
 };
 
-/** Why an e-mail is not sent, or `undefined`. */
 const refusal = ({ to, subject }: Mail, isAllowed: IsAllowed): string | undefined => {
   const invalid = to.find((address) => !isAddress(address));
   if (invalid !== undefined) return `'${shown(invalid)}' is not a plain e-mail address.`;

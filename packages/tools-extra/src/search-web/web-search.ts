@@ -211,7 +211,6 @@ const vendors: Readonly<Record<WebSearchOptions['provider'], Vendor>> = {
   },
 };
 
-/** Topics, and those in groups of topics. */
 const topicsIn = (json: unknown): readonly unknown[] =>
   listAt(json, 'RelatedTopics').flatMap((topic) =>
     valueAt(topic, 'Topics') === undefined ? [topic] : listAt(topic, 'Topics'),

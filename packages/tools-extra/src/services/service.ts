@@ -58,7 +58,6 @@ const isWebAddress = (value: string): boolean => {
   return /^https?:$/u.test(protocol) && `${username}${password}${search}${hash}` === '';
 };
 
-/** A service that a tool asks. */
 export interface Service {
   /** For error messages. */
   readonly name: string;

@@ -27,10 +27,8 @@ const functionAliases = new Map([
   ['nthroot', 'nthRoot'],
 ]);
 
-/** The names of functions in the tool description. */
 export const functionNames: readonly string[] = [...functions.keys()];
 
-/** Resolves a name or alias to a supported function. */
 export const resolveFunction = (name: string): string | undefined => {
   const lower = name.toLowerCase();
   return [name, functionAliases.get(lower), lower].find(

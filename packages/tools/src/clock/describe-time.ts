@@ -1,6 +1,5 @@
 import type { TimeZone } from './time-zone.js';
 
-/** A point in time in a time zone. */
 export interface LocalTime {
   /** One sentence in English. */
   readonly text: string;

@@ -12,7 +12,6 @@ import {
   timer,
 } from 'rxjs';
 
-/** The text of a file. */
 export interface Converted {
   readonly text: string;
   readonly title: string;

@@ -51,7 +51,6 @@ export interface ChangeRules {
   readonly approve: boolean | FileApprover;
 }
 
-/** Creates the tool `write_file`. */
 export const writeFile = (rules: ChangeRules): Tool => {
   const { run, approved } = changesBy(rules, ({ content }: WriteInput) => content);
   return approved(
@@ -67,7 +66,6 @@ export const writeFile = (rules: ChangeRules): Tool => {
   );
 };
 
-/** Creates the tool `edit_file`. */
 export const editFile = (rules: ChangeRules): Tool => {
   const { run, approved } = changesBy(rules, (edit: TextEdit & { readonly path: string }, before) =>
     editedText(before, edit),

@@ -25,7 +25,6 @@ const path = {
   examples: ['src', '.'],
 } as const;
 
-/** Creates the tool `list_files`. */
 export const listFiles = (confinement: Confinement): Tool =>
   tool({
     name: 'list_files',
@@ -69,7 +68,6 @@ const listing = ({ shown }: ConfinedPath, found: readonly string[]): ToolOutput 
   });
 };
 
-/** Creates the tool `search_files`. */
 export const searchFiles = (confinement: Confinement, maxBytes: number): Tool =>
   tool({
     name: 'search_files',

@@ -2,7 +2,6 @@ import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { databaseBeside, isStoreDatabase, storeDatabaseBytes } from 'millrace/values';
 
-/** The error for a file or directory of a store. */
 export const storeRefusal = (path: string): Error =>
   new Error(`'${path}' must not be used: it belongs to a store of conversations.`);
 

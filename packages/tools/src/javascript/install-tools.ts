@@ -11,7 +11,6 @@ export interface Clock {
   readonly seed: number;
 }
 
-/** The result of a tool call. */
 export interface ToolAnswer {
   readonly text: string;
   readonly isError: boolean;

@@ -11,7 +11,6 @@ export interface Character {
 /** Matches one escape, with the flags `isu`. */
 export const escapeSource = String.raw`\\(?:u\{[\da-f]+\}|ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|x[\da-f]{2}|c[a-z]|p\{[^}]*\}|k<[^>]*>|\d+|.)`;
 
-/** Reads an escape, or a literal character. */
 export const readCharacter = (token: string, isUnicode: boolean, refuse: Refuse): Character => {
   if (!token.startsWith('\\')) return ofText(token);
   const set = sets.get(token);

@@ -21,17 +21,13 @@ export interface RankedSection {
   readonly section: Section;
   /** Its words that match, in normalized form. */
   readonly terms: readonly string[];
-  /** See `Passage`. */
   readonly relevance: number;
-  /** See `Passage`. */
   readonly score: number;
 }
 
 /** A full-text index of documents. */
 export interface SectionIndex {
-  /** The number of documents. */
   readonly size: number;
-  /** The sections of all documents, in order. */
   readonly sections: readonly Section[];
   add(documents: readonly SearchDocument[]): void;
   /** Returns all sections that contain some of the terms, best first. */

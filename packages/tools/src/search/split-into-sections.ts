@@ -38,7 +38,6 @@ interface RawLine {
   readonly text: string;
   /** Starts at 1. */
   readonly number: number;
-  /** The offset in the document. */
   readonly from: number;
 }
 
@@ -63,7 +62,6 @@ interface Part {
   readonly first: number;
 }
 
-/** Returns no section if there is no text. */
 const sectionOf = (
   { path, text }: SearchDocument,
   { headings, lines, first }: Part,

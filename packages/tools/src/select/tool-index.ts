@@ -46,7 +46,6 @@ interface IndexedTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: string;
-  /** The descriptions of the parameters. */
   readonly details: string;
 }
 

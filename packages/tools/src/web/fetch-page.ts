@@ -111,7 +111,6 @@ export const rules: Readonly<Record<keyof FetchPageOptions, Rule>> = {
   lookup: isFunction,
 };
 
-/** The rules that options stand for. */
 export const rulesOf = ({
   allowPrivate = [],
   isAllowed = () => true,

@@ -25,10 +25,8 @@ export interface Fetched {
   /** The URL after all redirects, without a fragment. */
   readonly url: URL;
   readonly status: number;
-  /** The header `content-type`. */
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** The URLs that redirected. */
   readonly redirects: readonly string[];
 }
 
