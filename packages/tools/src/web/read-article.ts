@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { isRecord, untrustedText } from 'millrace/values';
 import { defer, map, Observable, of } from 'rxjs';
+import { decodeAs, isKnown, markOf } from '../documents/decode.js';
 import { type Fetched, mediaType } from './guarded-get.js';
 import type { Article } from './to-markdown.js';
 
@@ -34,20 +35,10 @@ const cleaned = ({ title, text }: Article): Article => ({
 
 const decoded = ({ body, contentType }: Fetched, isDocument: boolean): string => {
   const charset = markOf(body) ?? charsetIn(contentType) ?? declaredIn(body, isDocument);
-  if (charset !== undefined) return decodeAs(charset, body);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    // Browsers do the same for documents that declare nothing.
-    return decodeAs('windows-1252', body);
+  if (charset !== undefined && !isKnown(charset)) {
+    throw new Error(`The response has the charset '${charset}', which is not supported.`);
   }
-};
-
-/** The byte order mark takes precedence over all declarations. */
-const markOf = ([first, second, third]: Uint8Array): string | undefined => {
-  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8';
-  if (first === 0xfe && second === 0xff) return 'utf-16be';
-  return first === 0xff && second === 0xfe ? 'utf-16le' : undefined;
+  return decodeAs(charset, body);
 };
 
 const charsetIn = (declaration: string): string | undefined =>
@@ -60,24 +51,6 @@ const declaredIn = (body: Uint8Array, isDocument: boolean): string | undefined =
   return (
     xml ?? (isDocument ? charsetIn(/<meta[^>]*charset[^>]*/iu.exec(start)?.[0] ?? '') : undefined)
   );
-};
-
-const decodeAs = (charset: string, body: Uint8Array): string => {
-  const decoder = decoderOf(charset);
-  const text = decoder.decode(body);
-  if (decoder.encoding !== 'windows-1252') return text;
-  // Node 20 decodes these as control characters.
-  return text.replace(/[\u0080-\u009f]/gu, (it) => windows1252[it.charCodeAt(0) - 0x80] ?? it);
-};
-
-const windows1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
-
-const decoderOf = (charset: string): InstanceType<typeof TextDecoder> => {
-  try {
-    return new TextDecoder(charset);
-  } catch {
-    throw new Error(`The response has the charset '${charset}', which is not supported.`);
-  }
 };
 
 // ---------------------------------------------------------------- the thread
