@@ -41,14 +41,7 @@ import {
   timer,
 } from 'rxjs';
 import { messageOf, textPart } from './parts.js';
-import {
-  type A2aLimits,
-  connected$,
-  type Remote,
-  remoteError,
-  requested$,
-  streamed$,
-} from './remote.js';
+import { type A2aLimits, connected$, type Remote, remoteError, requested$ } from './remote.js';
 import {
   isAtRest,
   noTask,
@@ -252,7 +245,7 @@ const run$ = (
         ),
       );
     };
-    const sent$ = streamed$((signal) => client.sendMessageStream(request, { signal }));
+    const sent$ = requested$((signal) => client.sendMessageStream(request, { signal }));
     return concat(
       continued(tracker.followed$(sent$), (failure) => rest$(1, failure)),
       defer(() => of(outputOf(tracker.task, onInput))),
@@ -300,7 +293,7 @@ const rejoined$ = (
       tracker.found(found);
       if (isAtRest(tracker.task)) return EMPTY;
       return tracker.followed$(
-        streamed$((signal) => client.resubscribeTask({ tenant: '', id }, { signal })),
+        requested$((signal) => client.resubscribeTask({ tenant: '', id }, { signal })),
       );
     }),
   );

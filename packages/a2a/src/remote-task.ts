@@ -54,7 +54,6 @@ export const ofTask = ({ id, contextId, status, artifacts }: Task): RemoteTask =
   statement: status?.message?.parts ?? [],
 });
 
-/** The next task, and the progress of an update. */
 export const taskAfter = (
   task: RemoteTask,
   { payload }: StreamResponse,

@@ -16,6 +16,7 @@ import {
   from,
   map,
   type Observable,
+  type ObservableInput,
   of,
   throwError,
   timeout,
@@ -105,22 +106,11 @@ const isUsable = (value: unknown): value is Usable =>
   typeof value['protocolVersion'] === 'string' &&
   (value['tenant'] === undefined || typeof value['tenant'] === 'string');
 
-/** Performs a request of the SDK. Unsubscribing aborts it. */
-export const requested$ = <T>(ask: (signal: AbortSignal) => Promise<T>): Observable<T> =>
+/** Performs a request of the SDK, or reads a stream of it. Unsubscribing aborts it. */
+export const requested$ = <T>(ask: (signal: AbortSignal) => ObservableInput<T>): Observable<T> =>
   defer(() => {
     const abort = new AbortController();
     return from(ask(abort.signal)).pipe(
-      finalize(() => {
-        abort.abort();
-      }),
-    );
-  });
-
-/** Reads a stream of the SDK. Unsubscribing aborts it. */
-export const streamed$ = <T>(open: (signal: AbortSignal) => AsyncIterable<T>): Observable<T> =>
-  defer(() => {
-    const abort = new AbortController();
-    return from(open(abort.signal)).pipe(
       finalize(() => {
         abort.abort();
       }),

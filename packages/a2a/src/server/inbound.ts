@@ -1,5 +1,4 @@
-import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
-import { Role } from '@a2a-js/sdk';
+import { type Message as A2aMessage, type Part, Role } from '@a2a-js/sdk';
 import {
   A2AError,
   ContentTypeNotSupportedError,
@@ -63,7 +62,6 @@ export interface Decision {
   readonly verdict: Verdict;
 }
 
-/** The results in a message, for the tools that wait for them. */
 export const resultsIn = ({ parts }: A2aMessage, waiting: readonly Waiting[]): Input => {
   const answers = answersIn(parts, waiting);
   const results = waiting.map(({ id }): readonly [string, unknown] => {
@@ -86,7 +84,6 @@ export const cancelledResults = (waiting: readonly Waiting[]): Input =>
     { from: 'client' },
   );
 
-/** The decisions in a message, on some of the approvals that wait. */
 export const decisionsIn = (
   { parts }: A2aMessage,
   waiting: readonly Waiting[],
