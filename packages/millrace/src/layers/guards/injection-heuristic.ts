@@ -4,7 +4,7 @@ import { defined, isRecord } from '../../values/json.js';
 import { checkOptions, isText, type Rule } from '../../values/options.js';
 import { isPositive } from '../traffic/token-bucket.js';
 import { guardInput, type InputGuardOptions, inputGuardRules, readingsOf } from './guard-input.js';
-import { normalizeText } from './lists.js';
+import { normalizeText, withoutMarks } from './lists.js';
 
 export interface InjectionHeuristicOptions extends InputGuardOptions {
   /** Total weight of signals from which input is rejected. Default: 3. */
@@ -184,8 +184,6 @@ const verbFirst = ({ verbs, earlier, orders }: Words): readonly string[] => [
 const verbLast = ({ verbs, earlier, orders }: Words): readonly string[] => [
   inOrder(open(earlier), open(orders), open(verbs)),
 ];
-
-const withoutMarks = (text: string): string => text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 
 /** Compiles a pattern for normalized lower-case text. */
 const pattern = (source: string): RegExp =>

@@ -119,7 +119,8 @@ export const normalizeText = (text: string): string =>
 const foldCase = (text: string): string =>
   withoutMarks(normalizeText(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
 
-const withoutMarks = (text: string): string => text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
+export const withoutMarks = (text: string): string =>
+  text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 
 /** Characters without a glyph: joiners, fillers, soft hyphens, directions, tags, controls. */
 const invisible = /(?:[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|(?![\s\u0085])\p{Cc})+/gu;

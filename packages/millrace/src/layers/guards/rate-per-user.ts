@@ -1,9 +1,8 @@
 import type { TimestampProvider } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
 import type { Interceptor } from '../../seams/interceptor.js';
-import type { Rule } from '../../values/options.js';
+import { type Rule, checkOptions, having, isFunction, wholeNumber } from '../../values/options.js';
 import { defined } from '../../values/json.js';
-import { checkOptions, having, isFunction, wholeNumber } from '../../values/options.js';
 import { isPositive, keyedBuckets } from '../traffic/token-bucket.js';
 import { guardInput, type GuardOptions, guardRules } from './guard-input.js';
 

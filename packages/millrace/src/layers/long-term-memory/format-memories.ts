@@ -35,7 +35,7 @@ const speakers: ReadonlyMap<string | undefined, string> = new Map([
   ['assistant', 'noted by an assistant'],
 ]);
 
-const dayOf = (createdAt: number): string => {
+export const dayOf = (createdAt: number): string => {
   const date = new Date(createdAt);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 10);
 };

@@ -311,7 +311,7 @@ const createPartition = (maxEntries: number): Partition => {
   };
 };
 
-const normalized = (text: string): string =>
+export const normalized = (text: string): string =>
   text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();
 
 interface KeywordIndex<Item> {

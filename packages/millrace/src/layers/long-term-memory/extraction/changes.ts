@@ -1,3 +1,4 @@
+import { normalized } from '../in-process-long-term-memory.js';
 import type { Fact, FormerFact } from './facts.js';
 
 /** A fact that a model extracted, before it has an id and a chain. */
@@ -199,9 +200,6 @@ export const wordsOf = (text: string): string => {
 /** Han, Hiragana, Katakana, Thai, Lao, Khmer and Burmese have no spaces between words: each character counts as one. */
 const withoutSpaces =
   /[\p{sc=Hani}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/gu;
-
-const normalized = (text: string): string =>
-  text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();
 
 /** FNV-1a with 64 bits, http://www.isthe.com/chongo/tech/comp/fnv: ids need no secrecy, and differ within one user. */
 const hashOf = (text: string): string =>

@@ -1,6 +1,7 @@
 import { textBlock, type UserMessage } from '../../../values/message.js';
 import type { Validator } from '../../../values/schema.js';
 import { jsonSchema } from '../../../schema/index.js';
+import { dayOf } from '../format-memories.js';
 import type { MemoryScope } from '../long-term-memory.js';
 import { untrustedText } from '../../../values/untrusted-text.js';
 import type { Draft, Operation } from './changes.js';
@@ -115,11 +116,6 @@ export const extractionRequest = (
   };
   const input: UserMessage = { id, role: 'user', content: [textBlock(JSON.stringify(data))] };
   return { input, facts: named, messages, tools: turns.flatMap(({ tools = [] }) => tools) };
-};
-
-const dayOf = (time: number): string => {
-  const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 10);
 };
 
 /** A change of the memory that the user's words support, for `admit`. */
