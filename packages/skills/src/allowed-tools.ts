@@ -24,7 +24,6 @@ export const skillsOfCall = cell(
 interface Restriction {
   /** The skills that restrict. */
   readonly by: readonly string[];
-  /** The tools that they name. */
   readonly named: readonly string[];
   readonly tools: ReadonlySet<string>;
 }

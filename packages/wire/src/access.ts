@@ -1,7 +1,6 @@
 import { MillraceError } from 'millrace';
-import { addressOf, type AddressSource } from './address.js';
+import { addressOf, type AddressSource, inSentence } from './address.js';
 import { type Header, headersIn, variable } from './environment.js';
-import { inSentence } from './address.js';
 import type { ApiKey, VendorSettings } from './settings.js';
 
 /** The address of a vendor, and how it authenticates. */

@@ -1,3 +1,4 @@
+import { defined } from 'millrace/values';
 import { MillraceError } from 'millrace';
 import { contextCodes, quotaCodes, refusalCodes, statusByCode } from './fault-codes.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
@@ -46,10 +47,7 @@ export const failure = (vendor: string, fault: Fault): MillraceError => {
     (headers && retryAfterMs(headers, now, kind.code === 'rateLimited')) ?? fault.retryAfterMs;
   const requestId = requestIdOf(headers);
   return new MillraceError(kind.code, sentence(vendor, kind, fault), {
-    ...(retryable === undefined ? {} : { retryable }),
-    ...(wait === undefined ? {} : { retryAfterMs: wait }),
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
+    ...defined({ retryable, retryAfterMs: wait, status, requestId }),
   });
 };
 

@@ -1,4 +1,4 @@
-import { isRecord } from 'millrace/values';
+import { defined, isRecord } from 'millrace/values';
 import type { Fault } from './failure.js';
 import type { JsonRecord } from './paths.js';
 
@@ -48,8 +48,7 @@ const faultIn = (fields: JsonRecord): Fault => {
   const type = [fields['type'], fields['status']].find(isWord);
   const wait = retryDelayIn(fields['details']);
   return {
-    ...(message === undefined ? {} : { message }),
-    ...(type === undefined ? {} : { type }),
+    ...defined({ message, type }),
     ...(isCode(code) ? { code } : {}),
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
   };

@@ -1,5 +1,5 @@
 import { type ContentBlock, MillraceError, textBlock } from 'millrace';
-import { isRecord } from 'millrace/values';
+import { defined, isRecord } from 'millrace/values';
 import {
   type GetPromptResult,
   type Prompt,
@@ -53,13 +53,11 @@ export const listedPrompt = ({
   arguments: args = [],
 }: McpPrompt): Prompt => ({
   name,
-  ...(title !== undefined && { title }),
-  ...(description !== undefined && { description }),
+  ...defined({ title, description }),
   ...(args.length > 0 && {
     arguments: args.map(({ name: it, description: about, required }) => ({
       name: it,
-      ...(about !== undefined && { description: about }),
-      ...(required !== undefined && { required }),
+      ...defined({ description: about, required }),
     })),
   }),
 });

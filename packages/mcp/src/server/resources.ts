@@ -1,5 +1,5 @@
 import { MillraceError } from 'millrace';
-import { isRecord } from 'millrace/values';
+import { defined, isRecord } from 'millrace/values';
 import {
   type Annotations,
   type ReadResourceResult,
@@ -70,10 +70,7 @@ export const isTemplate = (
 
 const describedOf = ({ name, title, description, mimeType, annotations }: Described) => ({
   name,
-  ...(title !== undefined && { title }),
-  ...(description !== undefined && { description }),
-  ...(mimeType !== undefined && { mimeType }),
-  ...(annotations !== undefined && { annotations }),
+  ...defined({ title, description, mimeType, annotations }),
 });
 
 export const listedResource = (resource: McpResource): Resource => ({

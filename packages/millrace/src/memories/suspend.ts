@@ -5,7 +5,7 @@ import { notAwaited } from '../call/layers/conversation.js';
 import { assistantMessage } from '../phases/limit.js';
 import { runTool } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
-import type { Call } from '../seams/call.js';
+import type { Call, LoopCall } from '../seams/call.js';
 import type { Context, Layer } from '../seams/layer.js';
 import type { Hooks } from '../seams/hooks.js';
 import { trusted } from '../seams/through.js';
@@ -37,7 +37,6 @@ import {
   toOutput,
   toToolRun,
 } from '../values/tool-output.js';
-import type { LoopCall } from '../seams/call.js';
 import { suspensionsOf } from '../phases/settle.js';
 
 const source: Rule = [

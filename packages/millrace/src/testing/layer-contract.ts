@@ -82,7 +82,6 @@ export const layerContract = (
     },
   }));
 
-/** A layer in an agent. */
 interface Stage {
   readonly edges: Edges;
   readonly layers: readonly Layer[];

@@ -14,7 +14,6 @@ export interface IndexRow {
   readonly hasVectors: boolean;
 }
 
-/** How a search for words is made. */
 export interface WordSearch {
   readonly terms: readonly string[];
   readonly text: string;

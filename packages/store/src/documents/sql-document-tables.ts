@@ -111,7 +111,6 @@ const write = (tables: OpenTables, writing: Writing): Promise<boolean> =>
     return true;
   });
 
-/** Adds the chunks of the document at a place. */
 const addChunks = async (
   {
     query,

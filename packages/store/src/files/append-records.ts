@@ -5,7 +5,6 @@ import type { OpenSegment } from './open-segment.js';
 import { type DatedRecord, writeBatch } from './read-batches.js';
 import { segmentWriter } from './segment-writer.js';
 
-/** Writes the records of a claimed call. */
 export interface RecordWriter {
   /** Appends records. Resolves to false if another writer has taken over the call, and they do not count. */
   append(records: readonly NewRecord[]): Promise<boolean>;
@@ -14,7 +13,6 @@ export interface RecordWriter {
   close(): void;
 }
 
-/** The entry of a call in the indexes. */
 export interface WrittenEntry {
   /** Before records are written, that end the call at this time, if given. Resolves to directories to sync with them. */
   before(records: readonly NewRecord[], endedAt: number | undefined): Promise<readonly string[]>;

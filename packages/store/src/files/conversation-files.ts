@@ -100,7 +100,6 @@ export const changeConversation = async (
   return { number, next: number + 1, tree };
 };
 
-/** Whether a tree contains a change. */
 const isIn = (
   now: MessageTree,
   added: readonly Entry[],
@@ -201,7 +200,6 @@ const removeBefore = async (directory: string, number: number): Promise<void> =>
 
 const tmpSuffix = '.tmp';
 
-/** The content of a file. */
 interface Lines {
   readonly head?: string | null;
   readonly removed?: string;

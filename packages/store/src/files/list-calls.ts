@@ -18,7 +18,6 @@ export interface NamedCall extends Pick<StoredCall, 'place'> {
   readonly endedAt?: number;
 }
 
-/** A call that is found under a name. */
 export interface FoundCall {
   readonly call: StoredCall;
   readonly endedAt: number | undefined;

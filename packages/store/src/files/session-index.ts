@@ -24,7 +24,6 @@ interface SessionEntry extends NamedCall {
   readonly place: number;
 }
 
-/** The directory of the index. */
 export const sessionsName = '.sessions';
 
 /** `list` lists all calls, to build an index that is missing. */

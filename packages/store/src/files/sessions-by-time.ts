@@ -75,7 +75,6 @@ export const sessionsByTime = (part: Part): SessionsByTime => {
 /** An index on a disk that is read-only stays as it is. */
 const tryTo = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
 
-/** The files of the index. */
 const createEntries = ({ root, check }: Part) => {
   const directory = join(root, '.by-time');
   const pathOf = ({ name, micros }: Entry): string =>

@@ -18,7 +18,6 @@ export interface CallTable {
   renew(key: string, owner: string, leaseMs: number, signal?: AbortSignal): Promise<boolean>;
   /** Does nothing if another owner holds the call. */
   release(key: string, owner: string): Promise<unknown>;
-  /** Releases the calls of any owner. */
   releaseAll(keys: readonly string[], signal?: AbortSignal): Promise<unknown>;
   /** Appends all records or none. Resolves to whether the owner still holds the call. */
   append(batch: RecordBatch, signal?: AbortSignal): Promise<boolean>;

@@ -24,7 +24,6 @@ export interface NewMemoryRow {
 
 /** The long-term memory in a database. Rows have the columns that `entryOf` reads, and a `place`. Rejects with a `MillraceError`. */
 export interface MemoryTable {
-  /** Whether it can compare vectors. */
   readonly hasVectors: boolean;
   /** Adds entries in one transaction. Returns the row of each, which is the known one for an entry with a known id or text. */
   record(memories: readonly NewMemoryRow[]): Promise<readonly Row[]>;

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Tracks asynchronous work. */
 export interface PendingWork {
   /** Runs the work, which counts as pending until it settles. */
   track<T>(work: () => Promise<T>): Promise<T>;

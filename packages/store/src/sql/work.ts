@@ -11,7 +11,6 @@ export interface Statement {
  */
 export type Work<T> = Generator<Statement, T, readonly Row[]>;
 
-/** Runs one statement. */
 export function* rowsOf(text: string, ...values: readonly unknown[]): Work<readonly Row[]> {
   return yield { text, values };
 }

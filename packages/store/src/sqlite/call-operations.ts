@@ -88,7 +88,6 @@ const append = (database: Database, batch: RecordBatch, now: number): boolean =>
   return true;
 };
 
-/** Reads records of a call after a position. */
 const recordsOf = (
   database: Database,
   key: string,

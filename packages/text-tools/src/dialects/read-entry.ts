@@ -49,7 +49,6 @@ const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingConte
   return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
 };
 
-/** Whether a value has the required properties of a schema, with the right types. */
 export const fits = (value: unknown, { required, properties }: JsonSchema): boolean =>
   isRecord(value) &&
   listOf(required).every((key) => Object.hasOwn(value, String(key))) &&

@@ -261,7 +261,6 @@ export const bareJsonAt = (text: string, tools: ToolTable): boolean | 'more' => 
   return /^\s*(?:\[\s*)?(?:\{[\s"\w:,./{-]*)?$/.test(text) && text.length < 120 ? 'more' : false;
 };
 
-/** Whether text may become a bare call of a tool. */
 export const mayBeBare = (text: string, tools: ToolTable): boolean => {
   const begun = text.replace(/^\s*\[?\s*/, '');
   return [...tools.keys()].some((tool) =>

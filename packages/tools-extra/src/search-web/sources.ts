@@ -12,7 +12,6 @@ export interface Source {
   readonly note: string;
 }
 
-/** The input of a tool that searches. */
 export const queryInput = (description: string, ...examples: readonly string[]) =>
   jsonSchema({
     type: 'object',

@@ -1,6 +1,5 @@
 import { isRecord } from 'millrace/values';
 
-/** The value at a path of keys, or `undefined`. */
 export const valueAt = (json: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>(
     (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),

@@ -1,5 +1,4 @@
-import type { Dirent } from 'node:fs';
-import { constants } from 'node:fs';
+import { type Dirent, constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
 import { fromPull, MillraceError, openDemand } from 'millrace';

@@ -162,7 +162,6 @@ const stripMarkdown = (title: string): string =>
     .replace(/[`*]/gu, '')
     .trim();
 
-/** The fence of the code block that is open after a line. */
 const fenceAfter = (open: string | undefined, line: string): string | undefined => {
   const marks = /^\s*(`{3,}|~{3,})/u.exec(line)?.[1];
   if (marks === undefined) return open;

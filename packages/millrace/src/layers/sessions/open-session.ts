@@ -52,7 +52,6 @@ export type Settable = Pick<UnloadedChanges, 'title' | 'rename' | 'toolkit'>;
 /** An open session as all of them see it. */
 export interface ManagedSession extends OpenSession {
   readonly status: 'open' | 'closed' | 'idle' | 'conflict';
-  /** When it was used last. */
   readonly usedAt: number;
   readonly isUsed: boolean;
   /** About its size with its messages, as of its last save. */

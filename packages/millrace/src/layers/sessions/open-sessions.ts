@@ -167,7 +167,6 @@ export const createOpenSessions = ({
 };
 
 interface Sessions {
-  /** The session that is open now. */
   readonly current: () => ManagedSession | undefined;
   readonly changed: (changes: UnloadedChanges) => void;
 }

@@ -2,7 +2,6 @@ import { MillraceError } from '../../values/errors.js';
 import type { SessionSnapshot } from './session-actions.js';
 import { callsIn } from './session-state.js';
 
-/** The calls of a state that are complete in it. */
 export const endedCallsIn = ({ rest }: SessionSnapshot): readonly string[] =>
   callsIn(rest).flatMap(({ callId, hasEnded }) => (hasEnded ? [callId] : []));
 

@@ -1,5 +1,5 @@
 import type { AgentEvent, EventOf, StatePatch } from '../../events.js';
-import { isRecord } from '../../values/json.js';
+import { defined, isRecord } from '../../values/json.js';
 import { frozen } from '../../values/message.js';
 import { appendedTo, type Entry, type MessageTree, movedTo } from '../../values/message-tree.js';
 import { addUsage } from '../../values/usage.js';
@@ -142,8 +142,7 @@ const withCallStarted = (state: SessionState, callId: string | undefined): Sessi
   return {
     ...rest,
     ...changes,
-    ...(lastCall !== undefined && { lastCall }),
-    ...(earlierCalls !== undefined && { earlierCalls }),
+    ...defined({ lastCall, earlierCalls }),
   };
 };
 

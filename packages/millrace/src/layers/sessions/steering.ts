@@ -19,7 +19,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import type { CallInfo } from '../../values/reply.js';
+import type { CallInfo, Reply } from '../../values/reply.js';
 import { preparedInput$ } from '../interceptors/prepare.js';
 import type { Call } from '../../seams/call.js';
 import type { CallOptions } from '../../call/call-options.js';
@@ -38,7 +38,6 @@ import { cell } from '../../step.js';
 import { abortWhen } from '../../call/abort-when.js';
 import type { View } from '../../call/callable.js';
 import { lineageOf } from '../../seams/call-scope.js';
-import type { Reply } from '../../values/reply.js';
 
 declare module '../../events.js' {
   interface Events {

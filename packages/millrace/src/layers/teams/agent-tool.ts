@@ -167,8 +167,7 @@ const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
     iterations,
     toolCalls,
     usage,
-    ...(output === undefined ? {} : { output }),
-    ...(sources === undefined ? {} : { sources }),
+    ...defined({ output, sources }),
   };
   const content = note === undefined ? answerOf(reply) : withAnswer(note(name), reply);
   return toolOutput({ content, details, isError: note !== undefined && !hasAnswer.has(reason) });
