@@ -35,7 +35,7 @@ import { holdable, refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
 import { type Inspected, inspecting } from './inspect.js';
 import type { ForkRequest } from './page/protocol.js';
-import { forked$, noticed, type Source } from './source.js';
+import { forked$, noticed, type Source, userOf } from './source.js';
 
 export interface AgentSourceOptions {
   /** The name above the calls. Default: the file of the program. */
@@ -115,12 +115,6 @@ export const createAgentSource = ({
 
 const callsWith = ({ logs }: Hub, text: string): readonly string[] =>
   [...logs.values()].filter((log) => log.contains(text)).map(({ id }) => id);
-
-/** The user, as the layers of long-term memory read it. */
-const userOf = (metadata: Readonly<Record<string, string>>): { readonly userId?: string } => {
-  const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
-  return userId === undefined ? {} : { userId };
-};
 
 interface Inspection {
   readonly hub: Hub;

@@ -214,9 +214,9 @@ const unsentNotes = (notes: readonly FeedLine[]) => {
   };
 };
 
-/** Returns what is held, and the breakpoints, if they have changed. */
+/** Returns what is held, at first and after a change, and the breakpoints after a change. */
 const unsentHolds = (holds: Holds) => {
-  let sentHolds = holds.current.length === 0 ? holds.current : [];
+  let sentHolds: Holds['current'] | undefined;
   let sentBreakpoints = holds.breakpoints;
   return (): readonly FeedLine[] => {
     const { current, breakpoints } = holds;

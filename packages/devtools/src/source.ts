@@ -41,6 +41,12 @@ export const noticed =
     return EMPTY;
   };
 
+/** The user in the metadata of a call, as the layers of long-term memory read it. */
+export const userOf = (metadata: Readonly<Record<string, string>>): { readonly userId?: string } => {
+  const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
+  return typeof userId === 'string' ? { userId } : {};
+};
+
 type StoreOfCalls = Parameters<typeof fork$>[0];
 
 /** Writes the beginning of a fork, with its edits, and emits its id. Errors as `fork$` of core does. Cold. */

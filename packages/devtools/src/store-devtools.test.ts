@@ -1,8 +1,19 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, MillraceError, type ModelChunk, tool } from 'millrace';
-import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
-import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, Subscription, toArray } from 'rxjs';
+import {
+  defer,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  mergeMap,
+  of,
+  ReplaySubject,
+  Subscription,
+  tap,
+  toArray,
+} from 'rxjs';
 import { type StoreDevtoolsOptions, storeDevtools } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
 import type { CallEntry } from './page/protocol.js';
@@ -15,8 +26,12 @@ afterEach(() => {
 const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
 
 /** A store, an agent that records its calls there, and an open page. */
-const opened = async (answers: readonly ScriptedAnswer[], isResumed = true) => {
-  const store = createCallStore(inProcessCalls());
+const opened = async (
+  answers: readonly ScriptedAnswer[],
+  isResumed = true,
+  driver: CallStoreDriver = inProcessCalls(),
+) => {
+  const store = createCallStore(driver);
   const durable = journal(store);
   const model = scriptedModel(...answers);
   const agent = createAgent({ name: 'forecast', model, tools: [weather], use: [durable] });
@@ -62,9 +77,9 @@ describe('devtools of a store', () => {
     expect((await page.ask('POST', 'calls/a/interrupt')).status).toBe(409);
   });
 
-  it('show no stack for the error of a stored call', async () => {
+  it('show no stack for the error of a stored call, but the status and id of its request', async () => {
     const refused = () => {
-      throw new MillraceError('auth', 'The key is refused.');
+      throw new MillraceError('auth', 'The key is refused.', { status: 401, requestId: 'req_7' });
     };
     const { agent, open } = await opened([refused]);
     await expect(agent.call('Hi', { callId: 'a' })).rejects.toThrow('The key is refused.');
@@ -74,8 +89,42 @@ describe('devtools of a store', () => {
     await page.until(() => page.items('a').some((it) => 'type' in it && it.type === 'error'));
     const log = JSON.stringify(page.items('a'));
     expect(log).toContain('"code":"auth"');
+    expect(log).toContain('"status":401,"requestId":"req_7"');
     expect(log).not.toContain('stack');
     expect(await (await page.ask('GET', 'search?q=readError')).json()).toEqual({ ids: [] });
+  });
+
+  it('read what has changed, and not the whole list again', async () => {
+    let time = 0;
+    const driver = inProcessCalls(() => (time += 1));
+    const read: number[] = [];
+    const counted: CallStoreDriver = {
+      ...driver,
+      list$: (query) =>
+        defer(() => {
+          const at = read.push(0) - 1;
+          return driver.list$(query).pipe(
+            mergeMap((calls) => calls),
+            map((call) => [call]),
+            tap(() => (read[at] = (read[at] ?? 0) + 1)),
+          );
+        }),
+    };
+    const answers = Array.from({ length: 41 }, (): ScriptedAnswer => [text('Hi.')]);
+    const { agent, open } = await opened(answers, true, counted);
+    const metadata = { userId: 'ann' };
+    for (let call = 0; call < 40; call += 1)
+      await agent.call('Hi', { callId: `c${call}`, metadata });
+    const page = await open();
+    await page.until(() => entryOf(page, 'c0') !== undefined);
+    expect(entryOf(page, 'c0')).toMatchObject({ userId: 'ann' });
+    await agent.call('Hi', { callId: 'late' });
+    await page.until(() => entryOf(page, 'late') !== undefined);
+    const [first, ...others] = read;
+    expect(first).toBe(40);
+    expect(others.length).toBeGreaterThan(0);
+    // What was written at the last known time is read again, and one that is older.
+    expect(Math.max(...others)).toBeLessThan(4);
   });
 
   it('follow a call while another process runs it', async () => {

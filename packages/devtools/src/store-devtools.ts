@@ -38,7 +38,7 @@ import { refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
 import type { CallEntry, Found } from './page/protocol.js';
 import { checkToken, pageRules, served$ } from './served.js';
-import { forked$, noticed, type Source } from './source.js';
+import { forked$, noticed, type Source, userOf } from './source.js';
 
 /** Options of `storeDevtools`. */
 export interface StoreDevtoolsOptions {
@@ -54,6 +54,9 @@ export interface StoreDevtoolsOptions {
 
 /** How often the list is read again while a page is open, in milliseconds. */
 const readMs = 1_000;
+
+/** Of so many reads, one reads the whole first page again: the others only what has changed. */
+const wholeReads = 30;
 
 /** The calls that the list has at first, and that each request for older ones adds. */
 const pageSize = 200;
@@ -162,18 +165,34 @@ const opening$ = (
 /** The list of calls, by page: the last written ones again and again, older ones once. */
 const createList = (reading: Reading) => {
   const { store, hub } = reading;
-  /** The time until which calls were read. */
+  /** The time until which calls were read, the last time at which one was written, and the calls that run. */
   let oldest: number | undefined;
+  let newest = -1;
+  let running: ReadonlySet<string> = new Set();
+  let reads = 0;
   const shown = (calls: readonly CallSummary[]): void => {
     // Oldest first, as calls of agents come.
     for (const call of calls.toReversed()) show(reading, call);
     hub.changed();
   };
-  const newest$: Observable<never> = defer(() => calls$(store)).pipe(
-    take(pageSize),
+  /** Those that were written since the last read. A call that runs may also have lost its process. */
+  const newest$: Observable<never> = defer(() => {
+    const unseen = new Set(running);
+    // Clocks of other processes may differ.
+    const since = reads++ % wholeReads === 0 ? -1 : newest;
+    return calls$(store).pipe(
+      take(pageSize),
+      takeWhile(({ callId, updatedAt }) => {
+        unseen.delete(callId);
+        return updatedAt >= since || unseen.size > 0;
+      }, true),
+    );
+  }).pipe(
     toArray(),
     tap((calls) => {
       oldest ??= calls.at(-1)?.updatedAt;
+      newest = Math.max(newest, ...calls.map(({ updatedAt }) => updatedAt));
+      running = new Set(calls.filter((it) => it.status === 'running').map((it) => it.callId));
       shown(calls);
     }),
     catchError(noticed(hub, 'The store cannot be read')),
@@ -196,6 +215,8 @@ const createList = (reading: Reading) => {
     older$,
     forget: (): void => {
       oldest = undefined;
+      newest = -1;
+      reads = 0;
     },
   };
 };
@@ -260,12 +281,13 @@ const entryOf = (call: CallSummary): Partial<CallEntry> => {
   const { createdAt: startedAt, updatedAt } = call;
   if (call.status === 'unreadable')
     return { status: 'failed', reason: 'unreadable', answer: call.why, startedAt };
-  const { agent, question: input, status, reason, sessionId, forkedFrom } = call;
+  const { agent, question: input, status, reason, sessionId, metadata = {}, forkedFrom } = call;
   return {
     ...{ agent, input, startedAt, status: statuses[status] },
     ...(status === 'running' ? {} : { endedAt: updatedAt }),
     ...(reason === undefined ? {} : { reason }),
     ...(sessionId === undefined ? {} : { sessionId }),
+    ...userOf(metadata),
     ...(forkedFrom === undefined
       ? {}
       : { forkedFrom: { ...forkedFrom, at: stepOf(forkedFrom.at) } }),

@@ -12,7 +12,7 @@ import { commandFor, hint } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
 import { questionLine } from '../presentation/introduction.js';
 import { writeOutput$ } from './write-output.js';
-import { runModel$ } from './run-model.js';
+import { runModel } from './run-model.js';
 import { withRuns } from './with-runs.js';
 
 /** The longest pause between two events, in milliseconds: a run may have paused for days before it was resumed. */
@@ -27,7 +27,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     const { given, environment, output, theme, errorTheme } = setting;
     const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
     const run = await firstValueFrom(findRun$({ store, place }, given.run));
-    const { unit = 'tokens' } = (await firstValueFrom(runModel$(store, run.callId))) ?? {};
+    const { unit = 'tokens' } = runModel(run) ?? {};
     const timing = scheduler === undefined ? {} : { scheduler };
     if (isHumanOutput(given)) {
       output.stream.write(questionLine(aboutOf(run), theme));

@@ -14,7 +14,7 @@ import { keptSteps$ } from './kept-steps.js';
 import type { RunStore } from './open-run-store.js';
 import { assertOwn } from './own-run.js';
 import { questionLine } from '../presentation/introduction.js';
-import { runModel$ } from './run-model.js';
+import { runModel } from './run-model.js';
 import { tidy } from './tidy.js';
 import { withRuns } from './with-runs.js';
 
@@ -36,8 +36,7 @@ export const continueRun = async (
   const { given, output, theme } = setting;
   assertOwn(run);
   const { callId, sessionId } = run;
-  const previousModel = await firstValueFrom(runModel$(runs.store, callId));
-  const prepared = await prepare(setting, { runs, previousModel });
+  const prepared = await prepare(setting, { runs, previousModel: runModel(run) });
   if (isHumanOutput(given)) {
     output.stream.write(questionLine(run.question, theme));
     output.stream.write(await firstValueFrom(keptSteps$(runs.store, run, theme)));

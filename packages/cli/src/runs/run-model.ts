@@ -1,6 +1,4 @@
-import { isRecord, parsedJson } from 'millrace/values';
-import type { CallStore } from 'millrace/journal';
-import { defaultIfEmpty, map, mergeMap, type Observable, take } from 'rxjs';
+import type { CallSummary } from 'millrace/journal';
 import type { ChosenModel } from '../choose-model.js';
 import type { UsageUnit } from '../presentation/describe-reply.js';
 
@@ -19,23 +17,9 @@ export const modelMetadata = ({
   unit,
 }: ChosenModel): Readonly<Record<string, string>> => ({ about, model: model.name, unit });
 
-/** Emits the model of a run; undefined if it was not recorded. */
-export const runModel$ = (
-  { driver }: Pick<CallStore, 'driver'>,
-  callId: string,
-): Observable<RunModel | undefined> =>
-  driver.read$(callId, { kind: 'step' }).pipe(
-    mergeMap((records) => records),
-    take(1),
-    map(({ text }) => modelIn(parsedJson(text))),
-    defaultIfEmpty(undefined),
-  );
-
-const modelIn = (beginning: unknown): RunModel | undefined => {
-  const options = isRecord(beginning) ? beginning['options'] : undefined;
-  const metadata = isRecord(options) ? options['metadata'] : undefined;
-  if (!isRecord(metadata)) return undefined;
-  const { about, model: name, unit } = metadata;
+/** The model of a run; undefined if it was not recorded. */
+export const runModel = (run: CallSummary): RunModel | undefined => {
+  const { about, model: name, unit } = ('metadata' in run && run.metadata) || {};
   return typeof about === 'string' && typeof name === 'string'
     ? { about, name, unit: unit === 'words' ? 'words' : 'tokens' }
     : undefined;

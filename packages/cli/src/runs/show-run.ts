@@ -16,7 +16,7 @@ import { commandFor, hint } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { isOwn } from './own-run.js';
 import { questionLine } from '../presentation/introduction.js';
-import { runModel$ } from './run-model.js';
+import { runModel } from './run-model.js';
 import { shortId } from './run-id.js';
 
 /** Shows one run: its summary, its output, its marble diagram, why it failed, and its steps. With `--json`, prints it as one line. */
@@ -27,7 +27,7 @@ export const showRun = async (
 ): Promise<void> => {
   const { callId } = run;
   const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
-  const model = await lastValueFrom(runModel$(store, callId));
+  const model = runModel(run);
   const events =
     given.json && run.status === 'unreadable'
       ? []

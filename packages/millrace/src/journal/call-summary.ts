@@ -66,6 +66,8 @@ export interface ReadableCall extends DatedCall {
   readonly question: string;
   /** The `reason` of its reply, or the `code` of its error. */
   readonly reason?: string;
+  /** The `metadata` of its options. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly forkedFrom?: ForkOrigin;
 }
 
@@ -79,7 +81,8 @@ export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined)
   const { callId, createdAt, updatedAt } = call;
   const dated = { callId, createdAt, updatedAt };
   try {
-    const { agent, sessionId, input, forkedFrom } = begunIn(callId, beginning);
+    const { agent, sessionId, input, options, forkedFrom } = begunIn(callId, beginning);
+    const { metadata } = options;
     return Object.freeze({
       ...dated,
       ...endOf(call),
@@ -91,6 +94,7 @@ export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined)
           .map(textOf)
           .join(' '),
       ),
+      ...(isRecord(metadata) ? { metadata } : {}),
       ...(forkedFrom === undefined ? {} : { forkedFrom }),
     });
   } catch (error) {

@@ -92,10 +92,12 @@ const isEvent = (value: unknown): value is AgentEvent =>
   Array.isArray(value['agent']);
 
 const readError = (written: Readonly<Record<string, unknown>>): MillraceError => {
-  const { code, message, retryable, userMessage } = written;
+  const { code, message, retryable, userMessage, status, requestId } = written;
   const known = errorCodes.find((it) => it === code) ?? 'unknown';
   return new MillraceError(known, String(message), {
     retryable: retryable === true,
     ...(typeof userMessage === 'string' && { userMessage }),
+    ...(typeof status === 'number' && { status }),
+    ...(typeof requestId === 'string' && { requestId }),
   });
 };

@@ -66,8 +66,8 @@ export const eventPart = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
   if (!isMillraceError(value))
     return isObjectOrList(value) && !isPlain(value) ? plainPart(value) : value;
-  const { code, message, retryable, userMessage } = value;
-  return { code, message, retryable, userMessage };
+  const { code, message, retryable, userMessage, status, requestId } = value;
+  return { code, message, retryable, userMessage, status, requestId };
 };
 
 /** Stands for a value of an event that has no JSON. */

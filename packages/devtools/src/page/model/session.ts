@@ -121,7 +121,8 @@ const createKnown = () => {
   const begin = (hello: LineOf<'hello'>): void => {
     const { title, source, holdable, breakpoints, pageSize } = hello;
     isNew = true;
-    Object.assign(state, { title, source, holdable, breakpoints, pageSize, holds: [] });
+    // Its holds come in the same batch: the editor of one that is still held stays as it is.
+    Object.assign(state, { title, source, holdable, breakpoints, pageSize });
     for (const id of callsById.keys()) if (!files.has(id)) callsById.delete(id);
     awaited.clear();
     sort();

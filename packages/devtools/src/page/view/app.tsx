@@ -77,7 +77,10 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
     set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
   useShortcuts({ ...props, viewport, run: shownRun, runId: shown?.id, go, turn, play });
   const { fork } = ui;
-  const forking = runs.find(({ id }) => id === fork?.callId);
+  // It stays while it is prepared, whatever the page shows meanwhile.
+  const forking = useRef<DiagramRun | undefined>(undefined);
+  if (forking.current?.id !== fork?.callId)
+    forking.current = runs.find(({ id }) => id === fork?.callId);
   const isRunning = call?.status === 'running';
   const isPlain = runs.length === 1 && session.holds.length === 0 && hasFewLanes(shownRun);
   return (
@@ -113,7 +116,9 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
       <Side runs={runs} call={call} pairs={pairs} />
       {ui.dialog === 'help' && <Help />}
       {ui.dialog === 'settings' && <Settings />}
-      {fork !== undefined && forking !== undefined && <ForkForm run={forking.run} {...fork} />}
+      {fork !== undefined && forking.current !== undefined && (
+        <ForkForm run={forking.current.run} {...fork} />
+      )}
     </div>
   );
 };

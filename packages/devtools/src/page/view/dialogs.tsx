@@ -78,7 +78,8 @@ export const Settings = () => {
         type="number"
         min={0}
         step="any"
-        value={price[name]}
+        // A number is typed digit by digit: '0.' is none yet, and must stay.
+        defaultValue={price[name]}
         onInput={({ currentTarget }) => {
           const next = { ...latest().price, [name]: Number(currentTarget.value) };
           writePrice(next);

@@ -10,7 +10,9 @@ export const HoldPanel = ({ shownId }: { readonly shownId: string | undefined })
   const [hold] = session.holds;
   if (hold === undefined) return null;
   const others = session.holds.length - 1;
-  return <HoldEditor key={hold.id} {...{ hold, others, isShown: hold.rootId === shownId }} />;
+  // Another process counts its holds from 1, too.
+  const key = `${hold.id} ${hold.since}`;
+  return <HoldEditor key={key} {...{ hold, others, isShown: hold.rootId === shownId }} />;
 };
 
 interface HoldProps {
@@ -150,13 +152,18 @@ const moments: Readonly<Record<string, string>> = {
 
 /** The types of events that can be held, with a filter each. */
 export const Breakpoints = () => {
-  const { session, client, send } = useDevtools();
+  const { session, client, send, set } = useDevtools();
   const { holdable, breakpoints } = session;
   if (holdable.length === 0) {
     return <p class="empty">Breakpoints hold running calls. These calls are read from a store.</p>;
   }
   const latest = () => session.breakpoints;
-  const save = (next: readonly Breakpoint[]) => send(client.setBreakpoints$(next));
+  const save = (next: readonly Breakpoint[]) => {
+    // The next choice builds on this one, and no update takes it back meanwhile.
+    session.take({ line: 'breakpoints', breakpoints: next });
+    set({});
+    send(client.setBreakpoints$(next));
+  };
   return (
     <div class="breakpoints">
       <p>
