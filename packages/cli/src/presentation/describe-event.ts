@@ -2,6 +2,7 @@ import { type AgentEvent, textOf, type ToolCallBlock } from 'millrace';
 import type {} from 'millrace/long-term-memory';
 import { isPlan, planText } from 'millrace/planning';
 import type {} from 'millrace/retrieval';
+import { withoutKeys } from '@millrace/devtools/secrets';
 import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
@@ -37,7 +38,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
         : notes([`${event.name}: ${asText(event.state)}`]);
     default: {
       const note = noteOf(event);
-      return note === undefined ? [] : notes([note], 'error' in event ? longestError : room);
+      if (note === undefined) return [];
+      return 'error' in event ? notes([withoutKeys(note)], longestError) : notes([note]);
     }
   }
 };
@@ -127,7 +129,8 @@ const toolResult = (
   const head = `${sign} ${colors.bold(name)}`;
   const time = colors.dim(`(${milliseconds(ms)})`);
   const [most, count] = result.isError ? [longestError, errorLines] : [room - 2, resultLines];
-  const lines = firstLines(textOf(result), most, count, theme);
+  const text = textOf(result);
+  const lines = firstLines(result.isError ? withoutKeys(text) : text, most, count, theme);
   const [only = '(nothing)', ...more] = lines;
   return more.length === 0 && only.length + name.length + 14 <= room
     ? [`${head} ${only} ${time}`]

@@ -348,6 +348,31 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
 `);
   });
 
+  it('shows the errors of tools, sub-agents and retries without keys', () => {
+    const key = 'sk-of-this-test-0123456789abcdef';
+    const refuse = () => {
+      throw new MillraceError('auth', `The key ${key} is refused.`);
+    };
+    const helper = createAgent({ name: 'helper', model: scriptedModel(refuse) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks the helper.',
+      run: (_input, context) => helper.call$('?', { parent: context }),
+    });
+    const leak = tool({
+      name: 'leak',
+      description: 'Leaks.',
+      run: () => {
+        throw new Error(`No access: Authorization: Bearer ${key}`);
+      },
+    });
+    const model = scriptedModel([toolCall('ask'), toolCall('leak')], [text('No.')]);
+    const all = printed({ name: 'lead', model, tools: [ask, leak] });
+    expect(all).toContain('    • lead/helper failed (auth): The key $API_KEY is refused.\n');
+    expect(all).toContain('Authorization: Bearer $API_KEY');
+    expect(all).not.toContain(key);
+  });
+
   it('lets nothing through that steers a terminal', () => {
     const model = scriptedModel(
       [toolCall('shout', { '\u001b]0;a': '\u001b[2J' })],

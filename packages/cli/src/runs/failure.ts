@@ -1,13 +1,14 @@
 import { type AgentEvent, isMillraceError, type MillraceError, textOf } from 'millrace';
 import type { CallSummary } from 'millrace/journal';
+import { withoutKeys } from '@millrace/devtools/secrets';
 import { describeError } from '../presentation/describe-error.js';
 import { printable } from '../presentation/printable.js';
 import type { Theme } from '../presentation/theme.js';
 import { wrapFor } from '../presentation/wrap.js';
 import { statusOf } from './describe-status.js';
+import { isOwn, resumeElsewhere } from './find-run.js';
 import { commandFor, hint } from './hints.js';
 import type { StoreArguments } from '../command-line/arguments.js';
-import { isOwn, resumeElsewhere } from './own-run.js';
 
 /** The error that ended a run, by its last event; undefined for another end, and for an abort, which can be resumed. */
 export const failureOf = (last: AgentEvent | undefined): MillraceError | undefined =>
@@ -44,7 +45,7 @@ export const resumeNote = (run: CallSummary, given: StoreArguments, theme: Theme
 export interface ToolError {
   readonly name: string;
   readonly toolCallId: string;
-  /** The text that the model got. */
+  /** The text that the model got, without keys. */
   readonly message: string;
 }
 
@@ -56,7 +57,7 @@ export const toolErrorsIn = (events: readonly AgentEvent[]): readonly ToolError[
           {
             name: event.toolCall.name,
             toolCallId: event.toolCall.id,
-            message: textOf(event.result),
+            message: withoutKeys(textOf(event.result)),
           },
         ]
       : [],

@@ -1,7 +1,8 @@
 import { MillraceError } from 'millrace';
 import { nearMatches } from 'millrace/values';
-import { type CallSummary, calls$ } from 'millrace/journal';
+import { type CallSummary, calls$, type ReadableCall } from 'millrace/journal';
 import { map, type Observable, takeWhile, toArray } from 'rxjs';
+import { assistantName } from '../create-assistant.js';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './run-id.js';
 import { describePlace, missingNote } from './store-place.js';
@@ -50,3 +51,18 @@ const ambiguous = (wanted: string, found: readonly CallSummary[]): MillraceError
     `The ids of ${ids.length} runs start with '${wanted}': ${some.join(', ')}${more}. Use a longer prefix.`,
   );
 };
+
+/** Whether a run can be read and is one of the command's own agent. */
+export const isOwn = (run: CallSummary): run is ReadableCall =>
+  run.status !== 'unreadable' && run.agent === assistantName;
+
+/** Where to resume a run that is not of the command's own agent. */
+export const resumeElsewhere = (run: CallSummary): string =>
+  run.status === 'unreadable'
+    ? `This run cannot be read: ${run.why}`
+    : `This run belongs to the agent '${run.agent}', which this command does not have. Resume it in the program of that agent: journal(store).resume$(agent, '${run.callId}').`;
+
+/** Throws for an unreadable run, and for a run of another agent, whose tools and instructions are missing here. */
+export function assertOwn(run: CallSummary): asserts run is ReadableCall {
+  if (!isOwn(run)) throw new MillraceError('invalidRequest', resumeElsewhere(run));
+}

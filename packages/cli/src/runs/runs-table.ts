@@ -1,9 +1,9 @@
 import type { CallSummary } from 'millrace/journal';
 import { assistantName } from '../create-assistant.js';
-import { columnsOf } from '../presentation/columns.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
+import { columnsOf } from '../presentation/wrap.js';
 import { statusColor, statusOf } from './describe-status.js';
 import { shortId } from './run-id.js';
 

@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { describePlace, storePlace } from './store-place.js';
+import { describePlace, missingNote, storePlace } from './store-place.js';
 
 const placed = (
   said: string | false | undefined,
@@ -52,5 +53,15 @@ describe('storePlace', () => {
   it('X10: names the place without the password', () => {
     const url = 'postgresql://user:secret@db.example.com:5433/runs';
     expect(describePlace({ type: 'postgres', url })).toBe('Postgres at db.example.com:5433');
+  });
+
+  it('says that a place does not exist', () => {
+    const missing = join(import.meta.dirname, 'none');
+    expect(missingNote({ type: 'files', directory: missing })).toBe(', which does not exist');
+    expect(missingNote({ type: 'sqlite', path: `${missing}.db`, isDefault: false })).toBe(
+      ', which does not exist',
+    );
+    expect(missingNote({ type: 'files', directory: import.meta.dirname })).toBe('');
+    expect(missingNote({ type: 'none', why: '' })).toBe('');
   });
 });
