@@ -74,9 +74,13 @@ const rules = {
     from: { path: '^packages/restate/', pathNot: test },
     to: { path: ours, pathNot: modules('millrace') },
   },
-  'pages-know-only-the-core-and-the-server': {
-    from: { path: '^packages/(chat-page|devtools)/', pathNot: test },
+  'the-chat-page-knows-only-the-core-and-the-server': {
+    from: { path: '^packages/chat-page/', pathNot: test },
     to: { path: ours, pathNot: modules('millrace', '@millrace/server') },
+  },
+  'devtools-know-only-the-core-the-server-and-the-wire': {
+    from: { path: '^packages/devtools/', pathNot: test },
+    to: { path: ours, pathNot: modules('millrace', '@millrace/server', '@millrace/wire') },
   },
   'vendors-know-only-the-core-and-wire': {
     from: { path: '^packages/(openai|anthropic|ai-sdk)/' },

@@ -1,5 +1,16 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type EventOf, MillraceError, on, textBlock, tool, transient } from 'millrace';
+import { defaultCaps, exchange$ } from '@millrace/wire';
+import {
+  createAgent,
+  type EventOf,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  on,
+  textBlock,
+  tool,
+  transient,
+} from 'millrace';
 import { createCallStore, inProcessCalls, journal, replay$ } from 'millrace/journal';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { cost } from 'millrace/traffic';
@@ -17,7 +28,7 @@ import {
 } from 'rxjs';
 import { createDevtools, devtools, type DevtoolsOptions } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
-import type { CallEntry, FeedLine } from './page/protocol.js';
+import { type CallEntry, type FeedLine, isMark } from './page/protocol.js';
 
 const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
 
@@ -66,6 +77,48 @@ describe('devtools', () => {
     expect(dev.inspect(agent)).toBe(agent);
     expect(await lastValueFrom(dev.address$, { defaultValue: 'none' })).toBe('none');
     dev.close();
+  });
+
+  it('have each request as the provider got it, and its response, without keys', async () => {
+    const { inspect, page } = await opened();
+    const key = 'sk-of-this-test-0123456789';
+    const body =
+      'data: {"type":"text","text":"Hi."}\n\ndata: {"type":"finish","finish":"stop"}\n\n';
+    const provider: Model = {
+      name: 'acme',
+      stream$: ({ messages }, context) =>
+        exchange$(
+          {
+            vendor: 'Acme',
+            secrets: [key],
+            request: () => ({
+              url: 'https://acme.example/v1',
+              headers: { authorization: `Bearer ${key}` },
+              body: JSON.stringify({ prompt: messages.length }),
+            }),
+            fetch: () => Promise.resolve(new Response(body)),
+            read: ({ data }) => [data as ModelChunk],
+            readWhole: () => [],
+            caps: defaultCaps,
+          },
+          context,
+        ),
+    };
+    await inspect(createAgent({ model: provider })).call('Hi', { callId: 'c' });
+    const requests = () =>
+      page.items('c').flatMap((it) => (isMark(it) && it.mark === 'request' ? [it.id] : []));
+    await page.until(() => requests().length === 2);
+    const [id = ''] = requests();
+    const answer = await page.ask('GET', `exchanges/${encodeURIComponent(id)}`);
+    expect(await answer.json()).toEqual([
+      {
+        url: 'https://acme.example/v1',
+        headers: { authorization: 'Bearer [redacted]' },
+        ...{ body: '{"prompt":1}', omitted: 0 },
+        response: { status: 200, pieces: [body], omitted: 0 },
+      },
+    ]);
+    expect(await (await page.ask('GET', 'exchanges/none')).json()).toEqual([]);
   });
 
   it('print the address, and show a call with its list entry, log and layers', async () => {

@@ -18,6 +18,7 @@ import {
   throttleTime,
 } from 'rxjs';
 import { type CallLog, createCallLog } from './call-log.js';
+import { createExchanges, type Exchanges } from './exchanges.js';
 import { createHolds, type Holds } from './holds.js';
 import type { CallEntry, FeedLine, LayerEntry } from './page/protocol.js';
 
@@ -26,6 +27,7 @@ export interface Hub {
   /** The number of pages: now, and whenever it changes. */
   readonly pages$: Observable<number>;
   readonly holds: Holds;
+  readonly exchanges: Exchanges;
   readonly logs: ReadonlyMap<string, CallLog>;
   /** The log of a root call, created on first use. */
   log(id: string, known?: Partial<CallEntry>): CallLog;
@@ -64,6 +66,7 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
   return {
     pages$: pages$.pipe(distinctUntilChanged()),
     holds,
+    exchanges: createExchanges(),
     logs,
     log: (id, known) => {
       const log = logs.get(id) ?? createCallLog(id, known);

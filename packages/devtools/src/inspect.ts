@@ -11,6 +11,7 @@ import {
 } from 'millrace';
 import { interruptLayer } from 'millrace/call';
 import { isRecord, isSameInput } from 'millrace/values';
+import { watchExchanges } from '@millrace/wire/watch';
 import {
   concatMap,
   defer,
@@ -115,7 +116,7 @@ const holding = ({ hub, clockOf }: Inspecting, calls: Calls, noted: NotedOf): La
   name,
   priority: innermost,
   inherit: true,
-  model: (context) => (next) => markingRequests(next, context, noted(context)),
+  model: (context) => (next) => markingRequests(next, hub, context, noted(context)),
   on: holdable.map((type) =>
     onCall(
       type,
@@ -311,7 +312,12 @@ const watching = <T, Level>(
   );
 
 /** Marks the subscriptions to a model, and when their consumers stop them. */
-const markingRequests = (model: Model, { demand }: Context, noted: Noted): Model => ({
+const markingRequests = (
+  model: Model,
+  { exchanges }: Pick<Hub, 'exchanges'>,
+  { demand }: Context,
+  noted: Noted,
+): Model => ({
   ...model,
   stream$: (request, context) =>
     defer(() => {
@@ -327,7 +333,10 @@ const markingRequests = (model: Model, { demand }: Context, noted: Noted): Model
         mark({ mark: 'demand', isOpen });
       };
       mark({ ...at, id, phase: 'started', ...(sent !== undefined && { sent }) });
-      return watching(model.stream$(request, context), demand.open$, level).pipe(
+      const watched = watchExchanges(context, (exchange, index) => {
+        exchanges.note(id, exchange, index);
+      });
+      return watching(model.stream$(request, watched), demand.open$, level).pipe(
         tap({
           next: (chunk) => {
             // Its consumer leaves after the last chunk.

@@ -144,6 +144,8 @@ const api$ = (source: Source, request: Request, url: URL): Observable<Response> 
       return source
         .search$(url.searchParams.get('q') ?? '', timeIn(url.searchParams.get('until')))
         .pipe(map((found) => Response.json(found)));
+    case 'GET exchanges/':
+      return of(Response.json(hub.exchanges.of(id)));
     case 'POST older':
       return source.older$.pipe(map((isMore) => Response.json({ isMore })));
     case 'PUT breakpoints':

@@ -42,7 +42,9 @@ export const noticed =
   };
 
 /** The user in the metadata of a call, as the layers of long-term memory read it. */
-export const userOf = (metadata: Readonly<Record<string, string>>): { readonly userId?: string } => {
+export const userOf = (
+  metadata: Readonly<Record<string, string>>,
+): { readonly userId?: string } => {
   const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
   return typeof userId === 'string' ? { userId } : {};
 };

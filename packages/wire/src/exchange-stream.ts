@@ -4,7 +4,15 @@ import { inSentence } from './address.js';
 import { AnswerEnd } from './answer-end.js';
 import { createCapCounter } from './cap-counter.js';
 import { decodeFrame, type Decoder, type Piece } from './decode.js';
-import type { Exchange, Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
+import {
+  type Exchange,
+  type Receiver,
+  type ResponseHead,
+  type Transfer,
+  type TransferInterceptor,
+  transferInterceptor,
+  type WireRequest,
+} from './exchange.js';
 import { requestIdOf } from './failure.js';
 import { failureOf } from './failure-of.js';
 import { createFraming, type Frame, type Framing, isSuccess } from './framing.js';
@@ -151,8 +159,12 @@ class Reception implements Receiver {
 
   #start({ url, headers, body }: WireRequest): void {
     if (this.#subscriber.closed) return;
-    this.#request = { url, headers, body: wellFormed(body) };
-    this.#transfer = createTransfer(this.#request, this, this.#exchange.fetch);
+    const request = { url, headers, body: wellFormed(body) };
+    this.#request = request;
+    const create = (receiver: Receiver) => createTransfer(request, receiver, this.#exchange.fetch);
+    const intercept = interceptorOf(this.#context);
+    this.#transfer =
+      intercept?.(request, this, create, this.#decoder.redactor.error) ?? create(this);
     this.#transfer.start();
   }
 
@@ -230,6 +242,9 @@ class Reception implements Receiver {
     return redactError(error, redactor, requestIdOf(this.#head?.headers));
   }
 }
+
+const interceptorOf = (context: ModelContext & { [transferInterceptor]?: TransferInterceptor }) =>
+  context[transferInterceptor];
 
 const incomplete = (vendor: string): MillraceError =>
   new MillraceError(

@@ -63,6 +63,17 @@ export interface Transfer {
   abort(): void;
 }
 
+/** The key of a `TransferInterceptor` in the context of a request. Wrappers of models copy contexts, with it. */
+export const transferInterceptor: unique symbol = Symbol.for('@millrace/wire/transfer');
+
+/** Creates the transfer of a request by `create`, in order to see what passes. `clean` replaces secrets. */
+export type TransferInterceptor = (
+  request: WireRequest,
+  receiver: Receiver,
+  create: (receiver: Receiver) => Transfer,
+  clean: (text: string) => string,
+) => Transfer;
+
 /** Knowledge from the answers of one model about how its server ends them. Mutable: each answer updates it. */
 export interface Endings {
   /** The server sent all of an answer, and neither ended the response nor announced its end. */

@@ -8,7 +8,7 @@ import { pageRoutes } from '@millrace/server/page';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
 import { assets, html } from '#assets';
-import type { CallEntry, FeedLine } from '../page/protocol.js';
+import type { CallEntry, Exchange, FeedLine } from '../page/protocol.js';
 
 /** Ignored by git. */
 export const screenshots = join(import.meta.dirname, '../../temp/screenshots');
@@ -50,6 +50,8 @@ export interface FakeServer {
   send(...lines: readonly FeedLine[]): void;
   /** Answers requests beside the feed. Default: 204. */
   answer: (asked: Asked) => object | undefined;
+  /** What was sent to the provider, for each request to a model. Default: nothing is known. */
+  exchanges: readonly Exchange[];
   /** Ends the feeds. */
   drop(): void;
   /** Ends the feeds, and accepts no token from now on. */
@@ -68,7 +70,10 @@ export const serveFeed = async (): Promise<FakeServer> => {
   const write = (lines: readonly FeedLine[]) =>
     lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   let isRefusing = false;
-  const fake = { answer: (_: Asked): object | undefined => undefined };
+  const fake: Pick<FakeServer, 'answer' | 'exchanges'> = {
+    answer: () => undefined,
+    exchanges: [],
+  };
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
     const api = path.startsWith(`${folder}api/`) ? path.slice(folder.length + 4) : undefined;
@@ -98,6 +103,12 @@ export const serveFeed = async (): Promise<FakeServer> => {
       response.write(write(sent));
       feeds.add(response);
       response.on('close', () => feeds.delete(response));
+      return;
+    }
+    if (api.startsWith('exchanges/')) {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(fake.exchanges));
       return;
     }
     let body = '';

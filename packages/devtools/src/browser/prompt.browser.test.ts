@@ -152,6 +152,32 @@ describe('the prompt', () => {
     }
   });
 
+  it('is copied as the provider got it, if the devtools have seen that', async () => {
+    const { page, server } = await opened();
+    server.exchanges = [
+      {
+        ...{ url: 'https://acme.example/v1', headers: { authorization: 'Bearer [redacted]' } },
+        ...{ body: '{"model":"acme-1","prompt":"Hi"}', omitted: 0 },
+        response: { status: 200, pieces: ['data: {"delta":"Hel', 'lo"}'], omitted: 7 },
+      },
+    ];
+    const at = { at: 9, callId: 'c', messageId: 'c/2' };
+    const mark = { mark: 'request', id: 'c#r2', phase: 'started', model: 'acme-1', ...at } as const;
+    server.send({ line: 'log', id: 'c', from: 0, items: [...items, mark] });
+    await page.getByRole('tab', { name: 'Prompt' }).click();
+    for (const name of ['Raw request', 'Raw answer', 'curl'])
+      await prompt(page).getByRole('button', { name, exact: false }).last().click();
+    await prompt(page).getByText('POST https://acme.example/v1').waitFor();
+    await prompt(page).getByText('{"model":"acme-1","prompt":"Hi"}', { exact: true }).waitFor();
+    await prompt(page).getByText('data: {"delta":"Hello"}', { exact: true }).waitFor();
+    await prompt(page).getByText('200 · 7 more are not kept').waitFor();
+    await prompt(page).getByRole('button', { name: 'Copy as curl' }).click();
+    await prompt(page).getByRole('button', { name: 'Copy as curl: copied' }).waitFor();
+    expect(await copied(page)).toContain(`-H 'authorization: Bearer '"$API_KEY"''`);
+    expect(await violations(page)).toEqual([]);
+    await shoot(page, 'prompt-sent');
+  });
+
   it('is reached with the keyboard alone', async () => {
     const { page } = await opened();
     await page.keyboard.press('2');

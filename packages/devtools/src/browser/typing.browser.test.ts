@@ -21,7 +21,9 @@ describe('what a person types is not replaced by an update', () => {
       holds: [
         {
           ...{ id: 'h1', rootId: 'c', callId: 'c', agent: ['Guide'], since: 0 },
-          event: eventOf('preActing', 0, { toolCall: { name: 'weather', input: { city: 'Flåm' } } }),
+          event: eventOf('preActing', 0, {
+            toolCall: { name: 'weather', input: { city: 'Flåm' } },
+          }),
         },
       ],
     });

@@ -13,7 +13,7 @@ import {
   throwError,
 } from 'rxjs';
 import { fieldsOf, isRecord, stringOf } from './model/read-event.js';
-import type { Breakpoint, FeedLine, ForkRequest, Found, HoldAction } from './protocol.js';
+import type { Breakpoint, Exchange, FeedLine, ForkRequest, Found, HoldAction } from './protocol.js';
 
 /** News of the feed. */
 export type FeedNews =
@@ -32,6 +32,8 @@ export interface Client {
   readonly search$: (text: string, until?: number) => Observable<Found>;
   /** Asks for older calls, which come with the feed. Emits whether there may be more. */
   readonly older$: Observable<boolean>;
+  /** Emits what was sent to the provider for a request, by the id of its mark. */
+  readonly exchanges$: (id: string) => Observable<readonly Exchange[]>;
   readonly setBreakpoints$: (breakpoints: readonly Breakpoint[]) => Observable<never>;
   readonly act$: (holdId: string, action: HoldAction) => Observable<never>;
   /** Emits the id of the new call. */
@@ -87,6 +89,11 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
       mergeMap(json$),
       map((body) => fieldsOf(body)['isMore'] === true),
     ),
+    exchanges$: (id) =>
+      request$(`exchanges/${encodeURIComponent(id)}`).pipe(
+        mergeMap(json$),
+        map((body) => (Array.isArray(body) ? body.filter(isExchange) : [])),
+      ),
     setBreakpoints$: (breakpoints) => done$('breakpoints', 'PUT', breakpoints),
     act$: (holdId, action) => done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action),
     fork$: (id, body) =>
@@ -129,6 +136,9 @@ const followed$ = (
     });
   return follow$(0);
 };
+
+const isExchange = (value: unknown): value is Exchange =>
+  isRecord(value) && typeof value['body'] === 'string';
 
 const json$ = (response: Response): Observable<unknown> => from(response.json());
 

@@ -186,6 +186,8 @@ export type FeedLine =
  * - `GET calls/{id}`: adds the log of a call to the feed, from `from` 0; answers 204. While it runs, the feed follows it.
  * - `GET search?q={text}&until={time}`: the ids of the calls whose log contains the text, as JSON `{ ids, until? }`; events,
  *   not marks. It reads a part of a store, the last written calls first: with `until`, older ones can be searched.
+ * - `GET exchanges/{id}`: what was sent to the provider for a request, by the id of its mark: a list of `Exchange`, one for each
+ *   attempt, empty if it is not kept.
  * - `POST older`: adds older calls of a store to the feed; answers `{ isMore }`, whether there may be more.
  * - `PUT breakpoints`: a list of `Breakpoint`.
  * - `POST holds/{id}`: a `HoldAction`.
@@ -212,3 +214,6 @@ export interface Found {
   readonly ids: readonly string[];
   readonly until?: number;
 }
+
+/** A request to a provider as it was sent, without keys, and its response. */
+export type { WatchedExchange as Exchange } from '@millrace/wire/watch';

@@ -330,15 +330,10 @@ export interface TextAt {
 }
 
 const textAt = (stream: ChunkStream | undefined, position: number): TextAt => {
-  if (stream === undefined) return fixedText('');
+  if (stream === undefined) return '';
   const length = textUntil(stream, position);
   return { length, slice: (from, to = length) => stream.text.slice(from, Math.min(to, length)) };
 };
-
-export const fixedText = (text: string): TextAt => ({
-  length: text.length,
-  slice: (from, to) => text.slice(from, to),
-});
 
 /** The texts of a message before a position. */
 export const messageAt = (message: MessagePart & Pick<Part, 'edited'>, position: number) => {
@@ -347,7 +342,7 @@ export const messageAt = (message: MessagePart & Pick<Part, 'edited'>, position:
   return {
     text:
       isComplete && (edited !== undefined || final.text.length !== text?.text.length)
-        ? fixedText(final.text)
+        ? final.text
         : textAt(text, position),
     thinking: textAt(thinking, position),
     isComplete,
@@ -363,7 +358,7 @@ export const toolAt = (tool: ToolPart, position: number) => {
   const result = isBefore(tool.result?.position) ? tool.result : undefined;
   const input = isBefore(tool.input?.position) ? tool.input : undefined;
   return {
-    input: input === undefined ? textAt(tool.streamed, position) : fixedText(shown(input.value)),
+    input: input === undefined ? textAt(tool.streamed, position) : shown(input.value),
     progress: countUpTo(tool.progress, position - 1),
     result,
     status: statusOf(),

@@ -1,4 +1,5 @@
 // A request as a command for a shell, in the format of OpenAI's chat completions, which most providers read.
+import type { Exchange } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
 import { type Fields, fieldsOf, messagesIn, stringOf, textIn, toolCallsIn } from './read-event.js';
 import { contentOfRequest, type ModelRequest, modelOf } from './requests.js';
@@ -16,6 +17,18 @@ export const curlOf = (request: ModelRequest): string => {
     `-d ${quoted(body)}`,
   ].join(' \\\n  ');
 };
+
+/** Returns a `curl` command that sends a request again as the provider got it, with `$API_KEY`. */
+export const curlOfExchange = ({ url, headers, body }: Exchange): string =>
+  [
+    `curl ${quoted(withoutKeys(url))}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${header(`${name}: ${value}`)}`),
+    `-d ${quoted(withoutKeys(body))}`,
+  ].join(' \\\n  ');
+
+/** A header, in whose value the shell puts the key. */
+const header = (text: string): string =>
+  quoted(text.replaceAll('[redacted]', '$API_KEY')).replaceAll('$API_KEY', `'"$API_KEY"'`);
 
 /** A string that a POSIX shell does not read. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { createAgentSource } from '../../agent-source.js';
 import type { FeedLine } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
-import { curlOf } from './curl.js';
+import { curlOf, curlOfExchange } from './curl.js';
 import { errorIn, fieldsOf } from './read-event.js';
 import { rawAnswer, rawRequest, viewOf } from './requests.js';
 import { eventsOf, feedOf, forecaster, key } from './requests.test-support.js';
@@ -56,6 +56,19 @@ describe('the requests of a run', () => {
     const answer = run.conversation.parts.findLast((part) => part.type === 'message');
     expect(run.requests.at('c', answer?.position ?? 0)?.turn).toBe(2);
     expect(run.requests.at('other', 5)).toBe(undefined);
+  });
+
+  it('are copied as the provider got them, with the key of the shell', () => {
+    const headers = { authorization: 'Bearer [redacted]', accept: "it's" };
+    const sent = { url: 'https://acme.example/v1', headers, body: `{"a":"It's"}`, omitted: 0 };
+    expect(curlOfExchange(sent)).toBe(
+      [
+        `curl 'https://acme.example/v1'`,
+        `-H 'authorization: Bearer '"$API_KEY"''`,
+        String.raw`-H 'accept: it'\''s'`,
+        String.raw`-d '{"a":"It'\''s"}'`,
+      ].join(' \\\n  '),
+    );
   });
 
   it('are copied as JSON and as curl, without keys', () => {

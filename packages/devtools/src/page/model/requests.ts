@@ -28,6 +28,9 @@ export interface ModelRequest {
   readonly before: ModelRequest | undefined;
   /** The model that it was sent to, if it is known. */
   model: string | undefined;
+  /** The id of its mark, and whether it has ended. */
+  markId: string | undefined;
+  isOver: boolean;
   /** The request as the model got it, if layers have changed that of the event. */
   sent: object | undefined;
   answer: { readonly position: number; readonly event: ShownEvent } | undefined;
@@ -61,6 +64,8 @@ export const createRequests = (): Requests => {
         event,
         before: last.get(key),
         model: undefined,
+        markId: undefined,
+        isOver: false,
         sent: undefined,
         answer: undefined,
       },
@@ -86,9 +91,11 @@ export const createRequests = (): Requests => {
       if (request !== undefined) request.answer = { position, event };
     },
     mark: (mark) => {
-      if (mark.mark !== 'request' || mark.phase !== 'started') return;
       const request = newest.get(mark.callId);
-      if (request === undefined) return;
+      if (mark.mark !== 'request' || request === undefined) return;
+      request.isOver = mark.phase !== 'started';
+      if (request.isOver) return;
+      request.markId = mark.id;
       request.model = mark.model;
       request.sent = mark.sent;
     },

@@ -1,14 +1,7 @@
 // The conversation of a run, as it was at the position. A window of parts is shown, and of long texts their end.
 import { useState } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
-import {
-  fixedText,
-  messageAt,
-  type Part,
-  type TextAt,
-  toolAt,
-  type ToolPart,
-} from '../model/conversation.js';
+import { messageAt, type Part, type TextAt, toolAt, type ToolPart } from '../model/conversation.js';
 import type { Run } from '../model/run.js';
 import { ErrorDetails } from './error-details.js';
 import type { DiagramRun } from './rows.js';
@@ -82,7 +75,7 @@ const PartView = (props: PartProps) => {
               part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`
             }
           />
-          <LongText text={fixedText(part.text)} />
+          <LongText text={part.text} />
         </article>
       );
     case 'notice':
@@ -203,14 +196,14 @@ const Result = ({
   // A button cannot have another one, which long texts have.
   return text.length <= shownLength ? (
     <button type="button" class={look} title="Show this result" onClick={act}>
-      <LongText text={fixedText(text)} />
+      <LongText text={text} />
     </button>
   ) : (
     <div class={look}>
       <button type="button" class="link" onClick={act}>
         Result
       </button>
-      <LongText text={fixedText(text)} />
+      <LongText text={text} />
     </div>
   );
 };

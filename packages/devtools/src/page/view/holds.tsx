@@ -207,33 +207,28 @@ export const Breakpoints = () => {
 /** Typing counts when it pauses this long. */
 const pauseMs = 250;
 
-/** The draft is kept here until the server has it: the page is drawn again meanwhile. */
+/** What is typed stays: only the latest text of a pause is saved. */
 const Filter = (props: {
   readonly type: string;
   readonly text: string;
   readonly save: (text: string) => void;
 }) => {
   const { type, text, save } = props;
-  const [draft, setDraft] = useState<string | undefined>();
+  const [draft, setDraft] = useState(text);
   useEffect(() => {
-    if (draft === undefined) return undefined;
-    if (draft === text) {
-      setDraft(undefined);
-      return undefined;
-    }
-    const timer = setTimeout(() => save(draft), pauseMs);
+    const timer = setTimeout(() => draft !== text && save(draft), pauseMs);
     return () => {
       clearTimeout(timer);
     };
-  }, [draft, text]);
+  }, [draft]);
   return (
     <input
       type="text"
       placeholder="only with this text"
       aria-label={`Hold ${type} only with this text`}
-      value={draft ?? text}
+      value={draft}
       onInput={({ currentTarget }) => setDraft(currentTarget.value)}
-      onChange={() => draft !== undefined && save(draft)}
+      onChange={() => draft !== text && save(draft)}
     />
   );
 };

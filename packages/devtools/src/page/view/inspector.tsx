@@ -5,7 +5,6 @@ import { deltaOf, type Entry } from '../model/log.js';
 import { anyFields, stepOfMessage, fieldsOf, stringOf, toolCallIn } from '../model/read-event.js';
 import type { Run } from '../model/run.js';
 import { durationText } from '../model/axis.js';
-import { fixedText } from '../model/conversation.js';
 import { LongText } from './chat.js';
 import { JsonTree } from './json-tree.js';
 import { type Chosen, useDevtools } from './state.js';
@@ -45,11 +44,11 @@ export const Inspector = ({
         <div class="joined">
           <h3>{count ? 'Joined text' : 'Delta'}</h3>
           <LongText
-            text={fixedText(
+            text={
               count
                 ? clusterText(entry.stream, chosen.position, chosen.until)
-                : deltaOf(entry.stream, entry.index),
-            )}
+                : deltaOf(entry.stream, entry.index)
+            }
           />
         </div>
       )}

@@ -1,8 +1,7 @@
 // The prompt of each request, the news in it, and its answer.
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
-import { fixedText } from '../model/conversation.js';
-import { curlOf } from '../model/curl.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { curlOf, curlOfExchange } from '../model/curl.js';
 import { anyFields, fieldsOf, tokensIn } from '../model/read-event.js';
 import {
   contentOf,
@@ -14,6 +13,7 @@ import {
   type RequestView,
   viewOf,
 } from '../model/requests.js';
+import type { Exchange } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
 import { LongText } from './chat.js';
 import { Words } from './difference.js';
@@ -180,7 +180,7 @@ const Section = (props: {
 
 const System = ({ view: { system, systemBefore } }: { readonly view: RequestView }) => {
   if (systemBefore !== undefined) return <Words left={systemBefore} right={system} />;
-  return system === '' ? <p class="empty">None.</p> : <LongText text={fixedText(system)} />;
+  return system === '' ? <p class="empty">None.</p> : <LongText text={system} />;
 };
 
 const Messages = ({ view }: { readonly view: RequestView }) => {
@@ -240,7 +240,7 @@ const MessageView = (props: { readonly message: RequestMessage; readonly isRemov
           </button>
         )}
       </header>
-      <LongText text={fixedText(text)} />
+      <LongText text={text} />
     </article>
   );
 };
@@ -259,7 +259,7 @@ const Tools = ({ view: { tools, removedTools } }: { readonly view: RequestView }
             <code>{name}</code>
             {isNew && <span class="status held">new</span>}
           </header>
-          <LongText text={fixedText(description)} />
+          <LongText text={description} />
           <JsonTree name="inputSchema" value={inputSchema} open={0} />
         </article>
       ))}
@@ -278,34 +278,61 @@ const Answer = ({ request: { answer } }: { readonly request: ModelRequest }) => 
   const text = withoutKeys(contentOf(fieldsOf(anyFields(answer.event)['message'])));
   return (
     <div class="part assistant">
-      <LongText text={fixedText(text)} />
+      <LongText text={text} />
     </div>
   );
 };
 
-/** The request and the answer as JSON, to read and to copy. */
+/** The last attempt of a request as the provider got it, and how many there were, if the devtools have seen it. */
+const useExchange = ({ markId, isOver }: ModelRequest) => {
+  const { client, send } = useDevtools();
+  const [list, setList] = useState<readonly Exchange[]>([]);
+  useEffect(() => {
+    if (markId !== undefined) send(client.exchanges$(markId), setList);
+  }, [markId, isOver]);
+  return { sent: list.at(-1), attempts: list.length };
+};
+
+/** The request and the answer as they were sent, or as JSON, to read and to copy. */
 const Raw = ({ request }: { readonly request: ModelRequest }) => {
-  const answer = rawAnswer(request);
+  const { sent, attempts } = useExchange(request);
+  const asked = sent === undefined ? rawRequest(request) : withoutKeys(sent.body);
+  const answer =
+    sent?.response === undefined ? rawAnswer(request) : withoutKeys(sent.response.pieces.join(''));
+  const isWhole = sent !== undefined && sent.omitted === 0;
+  const curl = () => (isWhole ? curlOfExchange(sent) : curlOf(request));
+  const note = (text: unknown, omitted = 0) => (
+    <p class="ms">
+      {String(text)}
+      {omitted > 0 && ` · ${omitted} more are not kept`}
+    </p>
+  );
   return (
     <>
       <div class="actions">
-        <CopyButton label="Copy as curl" text={() => curlOf(request)} />
-        <CopyButton label="Copy request" text={() => rawRequest(request)} />
+        <CopyButton label="Copy as curl" text={curl} />
+        <CopyButton label="Copy request" text={() => asked} />
         {answer !== undefined && <CopyButton label="Copy answer" text={() => answer} />}
       </div>
       <Section title="Raw request">
-        <RawText text={rawRequest(request)} />
+        {sent !== undefined &&
+          note(`POST ${sent.url}${attempts > 1 ? ` · attempt ${attempts}` : ''}`, sent.omitted)}
+        <RawText text={asked} />
       </Section>
       {answer !== undefined && (
         <Section title="Raw answer">
+          {sent?.response !== undefined &&
+            note(sent.response.status ?? 'No response', sent.response.omitted)}
           <RawText text={answer} />
         </Section>
       )}
       <Section title="curl">
-        <p class="ms">
-          The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY.
-        </p>
-        <RawText text={curlOf(request)} />
+        {note(
+          isWhole
+            ? 'The request as it was sent. Set API_KEY.'
+            : "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY.",
+        )}
+        <RawText text={curl()} />
       </Section>
     </>
   );
@@ -313,7 +340,7 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
 
 const RawText = ({ text }: { readonly text: string }) => (
   <div class="raw">
-    <LongText text={fixedText(text)} />
+    <LongText text={text} />
   </div>
 );
 
