@@ -282,8 +282,10 @@ describe('the search', () => {
   };
 
   it.each([
-    ['human in the loop', '/guide/find.html#by-name', 1],
-    ['human in the loop', '/guide/tools.html#approval', 6],
+    ['human in the loop', '/guide/tools.html#approval', 1],
+    ['human in the loop', '/guide/find.html#by-name', 2],
+    ['tool throws', '/guide/models.html#why-a-call-failed', 2],
+    ['prompt of turn 2', '/packages/devtools.html#the-page', 1],
     ['cost', '/guide/production.html#cost', 1],
     ['maxSteps', '/guide/reference.html#limits', 2],
     ['stack trace', '/guide/models.html#why-a-call-failed', 2],

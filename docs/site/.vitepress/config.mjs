@@ -136,16 +136,21 @@ export default {
             boost: { title: 4, titles: 2, text: 1 },
             // One page has the words that readers search for. The guide explains, the reference lists, and the rest is about
             // the making of Millrace.
-            boostDocument: (id) =>
-              /\/guide\/find\.html/.test(id)
-                ? 1.5
-                : /\/(decisions|changelog|contributing|architecture)\.html/.test(id)
-                  ? 0.15
-                  : /\/(rules\.html|not-exported\/)/.test(id)
-                    ? 0.4
-                    : /\/(api|examples)\//.test(id)
-                      ? 0.6
-                      : 1,
+            boostDocument: (id, term) =>
+              // These sections are short, and others have their words more often.
+              (/#approval$/.test(id) && /^(?:human|loop)$/.test(term)) ||
+              (/\/devtools\.html#the-page$/.test(id) && /^(?:prompt|turn)$/.test(term)) ||
+              (/#why-a-call-failed$/.test(id) && /^throws$/.test(term))
+                ? 5
+                : /\/guide\/find\.html/.test(id)
+                  ? 1.5
+                  : /\/(decisions|changelog|contributing|architecture)\.html/.test(id)
+                    ? 0.15
+                    : /\/(rules\.html|not-exported\/)/.test(id)
+                      ? 0.4
+                      : /\/(api|examples)\//.test(id)
+                        ? 0.6
+                        : 1,
           },
         },
       },
