@@ -161,10 +161,19 @@ class Reception implements Receiver {
     if (this.#subscriber.closed) return;
     const request = { url, headers, body: wellFormed(body) };
     this.#request = request;
-    const create = (receiver: Receiver) => createTransfer(request, receiver, this.#exchange.fetch);
-    const intercept = interceptorOf(this.#context);
+    const { fetch } = this.#exchange;
+    const context: ModelContext & { readonly [transferInterceptor]?: TransferInterceptor } =
+      this.#context;
+    const intercept = context[transferInterceptor];
     this.#transfer =
-      intercept?.(request, this, create, this.#decoder.redactor.error) ?? create(this);
+      intercept === undefined
+        ? createTransfer(request, this, fetch)
+        : intercept(
+            request,
+            this,
+            (receiver) => createTransfer(request, receiver, fetch),
+            this.#decoder.redactor.error,
+          );
     this.#transfer.start();
   }
 
@@ -242,9 +251,6 @@ class Reception implements Receiver {
     return redactError(error, redactor, requestIdOf(this.#head?.headers));
   }
 }
-
-const interceptorOf = (context: ModelContext & { [transferInterceptor]?: TransferInterceptor }) =>
-  context[transferInterceptor];
 
 const incomplete = (vendor: string): MillraceError =>
   new MillraceError(

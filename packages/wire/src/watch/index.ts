@@ -1,5 +1,11 @@
 import type { ModelContext } from 'millrace';
-import { type TransferInterceptor, transferInterceptor } from '../exchange.js';
+import {
+  type Receiver,
+  type Transfer,
+  type TransferInterceptor,
+  transferInterceptor,
+  type WireRequest,
+} from '../exchange.js';
 
 /** A request to a provider as it is sent, and its response as it arrives. Keys of the model are replaced by `[redacted]`. */
 export interface WatchedExchange {
@@ -38,14 +44,6 @@ export const watchExchanges = (
   const intercept: TransferInterceptor = (request, receiver, create, clean) => {
     const index = count;
     count += 1;
-    const body = clean(request.body);
-    const headers = Object.entries(request.headers).map(([name, value]) => [name, clean(value)]);
-    const sent: WatchedExchange = {
-      url: clean(request.url),
-      headers: Object.fromEntries(headers),
-      body: body.slice(0, most),
-      omitted: Math.max(0, body.length - most),
-    };
     const note = (exchange: WatchedExchange): void => {
       try {
         watch(exchange, index);
@@ -53,49 +51,75 @@ export const watchExchanges = (
         // A watcher does not fail the request.
       }
     };
-    const response = createResponse(clean);
-    let isOver = false;
-    const end = (): void => {
-      if (isOver) return;
-      isOver = true;
-      note({ ...sent, response: response.kept() });
-    };
-    const transfer = create({
-      head: (head) => {
-        response.begin(head.status);
-        receiver.head(head);
-      },
-      bytes: (bytes) => {
-        response.add(bytes);
-        return receiver.bytes(bytes);
-      },
-      end: () => {
-        end();
-        receiver.end();
-      },
-      fail: (thrown) => {
-        end();
-        receiver.fail(thrown);
-      },
-    });
-    return {
-      start: () => {
-        note(sent);
-        transfer.start();
-      },
-      resume: () => {
-        transfer.resume();
-      },
-      abort: () => {
-        end();
-        transfer.abort();
-      },
-    };
+    return watchedTransfer(withoutSecrets(request, clean), receiver, create, { note, clean });
   };
   return { ...context, ...{ [transferInterceptor]: intercept } };
 };
 
-const createResponse = (clean: (text: string) => string) => {
+type Clean = (text: string) => string;
+
+const withoutSecrets = (
+  { url, headers, body: sent }: WireRequest,
+  clean: Clean,
+): WatchedExchange => {
+  const body = clean(sent);
+  const cleaned = Object.entries(headers).map(([name, value]) => [name, clean(value)] as const);
+  return {
+    url: clean(url),
+    headers: Object.fromEntries(cleaned),
+    body: body.slice(0, most),
+    omitted: Math.max(0, body.length - most),
+  };
+};
+
+/** Creates a transfer, and notes its request when it starts, and its response when that has ended or is left. */
+const watchedTransfer = (
+  sent: WatchedExchange,
+  receiver: Receiver,
+  create: (receiver: Receiver) => Transfer,
+  { note, clean }: { readonly note: (exchange: WatchedExchange) => void; readonly clean: Clean },
+): Transfer => {
+  const response = createResponse(clean);
+  let isOver = false;
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    note({ ...sent, response: response.kept() });
+  };
+  const transfer = create({
+    head: (head) => {
+      response.begin(head.status);
+      receiver.head(head);
+    },
+    bytes: (bytes) => {
+      response.add(bytes);
+      return receiver.bytes(bytes);
+    },
+    end: () => {
+      end();
+      receiver.end();
+    },
+    fail: (thrown) => {
+      end();
+      receiver.fail(thrown);
+    },
+  });
+  return {
+    start: () => {
+      note(sent);
+      transfer.start();
+    },
+    resume: () => {
+      transfer.resume();
+    },
+    abort: () => {
+      end();
+      transfer.abort();
+    },
+  };
+};
+
+const createResponse = (clean: Clean) => {
   const decoder = new TextDecoder();
   const pieces: string[] = [];
   let status: number | undefined;

@@ -77,7 +77,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
     set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
   useShortcuts({ ...props, viewport, run: shownRun, runId: shown?.id, go, turn, play });
   const { fork } = ui;
-  // It stays while it is prepared, whatever the page shows meanwhile.
+  // It stays while it is prepared, also if the page shows another call.
   const forking = useRef<DiagramRun | undefined>(undefined);
   if (forking.current?.id !== fork?.callId)
     forking.current = runs.find(({ id }) => id === fork?.callId);

@@ -78,7 +78,7 @@ export const Settings = () => {
         type="number"
         min={0}
         step="any"
-        // A number is typed digit by digit: '0.' is none yet, and must stay.
+        // A number is typed digit by digit: '0.' must stay.
         defaultValue={price[name]}
         onInput={({ currentTarget }) => {
           const next = { ...latest().price, [name]: Number(currentTarget.value) };

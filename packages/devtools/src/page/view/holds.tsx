@@ -207,7 +207,7 @@ export const Breakpoints = () => {
 /** Typing counts when it pauses this long. */
 const pauseMs = 250;
 
-/** What is typed stays: only the latest text of a pause is saved. */
+/** The filter of a breakpoint. The text that was typed stays, and is saved when typing pauses. */
 const Filter = (props: {
   readonly type: string;
   readonly text: string;

@@ -299,8 +299,8 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
   const asked = sent === undefined ? rawRequest(request) : withoutKeys(sent.body);
   const answer =
     sent?.response === undefined ? rawAnswer(request) : withoutKeys(sent.response.pieces.join(''));
-  const isWhole = sent !== undefined && sent.omitted === 0;
-  const curl = () => (isWhole ? curlOfExchange(sent) : curlOf(request));
+  const whole = sent?.omitted === 0 ? sent : undefined;
+  const curl = () => (whole === undefined ? curlOf(request) : curlOfExchange(whole));
   const note = (text: unknown, omitted = 0) => (
     <p class="ms">
       {String(text)}
@@ -328,9 +328,9 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
       )}
       <Section title="curl">
         {note(
-          isWhole
-            ? 'The request as it was sent. Set API_KEY.'
-            : "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY.",
+          whole === undefined
+            ? "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY."
+            : 'The request as it was sent. Set API_KEY.',
         )}
         <RawText text={curl()} />
       </Section>
