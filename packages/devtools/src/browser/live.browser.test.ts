@@ -72,6 +72,7 @@ describe('the devtools of a running agent', () => {
     const hold = page.getByRole('region', { name: 'Held call' });
     const editor = hold.getByRole('textbox', { name: 'The event as JSON' });
     await editor.fill((await editor.inputValue()).replace('at ten', 'at nine'));
+    await hold.getByText('Edited').waitFor();
     await shoot(page, 'held');
     await hold.getByRole('button', { name: /^Continue/u }).click();
     expect((await reply).text).toBe('It leaves at nine.');
