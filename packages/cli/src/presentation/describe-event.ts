@@ -2,7 +2,7 @@ import { type AgentEvent, textOf, type ToolCallBlock } from 'millrace';
 import type {} from 'millrace/long-term-memory';
 import { isPlan, planText } from 'millrace/planning';
 import type {} from 'millrace/retrieval';
-import { withoutKeys } from '@millrace/devtools/secrets';
+import { withoutSecrets } from 'millrace/values';
 import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
@@ -39,7 +39,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     default: {
       const note = noteOf(event);
       if (note === undefined) return [];
-      return 'error' in event ? notes([withoutKeys(note)], longestError) : notes([note]);
+      return 'error' in event ? notes([withoutSecrets(note)], longestError) : notes([note]);
     }
   }
 };
@@ -130,7 +130,7 @@ const toolResult = (
   const time = colors.dim(`(${milliseconds(ms)})`);
   const [most, count] = result.isError ? [longestError, errorLines] : [room - 2, resultLines];
   const text = textOf(result);
-  const lines = firstLines(result.isError ? withoutKeys(text) : text, most, count, theme);
+  const lines = firstLines(result.isError ? withoutSecrets(text) : text, most, count, theme);
   const [only = '(nothing)', ...more] = lines;
   return more.length === 0 && only.length + name.length + 14 <= room
     ? [`${head} ${only} ${time}`]

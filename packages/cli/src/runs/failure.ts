@@ -1,6 +1,6 @@
 import { type AgentEvent, isMillraceError, type MillraceError, textOf } from 'millrace';
 import type { CallSummary } from 'millrace/journal';
-import { withoutKeys } from '@millrace/devtools/secrets';
+import { withoutSecrets } from 'millrace/values';
 import { describeError } from '../presentation/describe-error.js';
 import { printable } from '../presentation/printable.js';
 import type { Theme } from '../presentation/theme.js';
@@ -57,7 +57,7 @@ export const toolErrorsIn = (events: readonly AgentEvent[]): readonly ToolError[
           {
             name: event.toolCall.name,
             toolCallId: event.toolCall.id,
-            message: withoutKeys(textOf(event.result)),
+            message: withoutSecrets(textOf(event.result)),
           },
         ]
       : [],

@@ -1,2 +1,0 @@
-// Keys in errors and prompts that a person reads.
-export { withoutKeys } from '../page/secrets.js';
