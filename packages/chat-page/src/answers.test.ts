@@ -1,11 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, requireApproval, suspend, tool, type Tool } from 'millrace';
-import { createCallStore, inProcessCalls, journal } from 'millrace/journal';
+import { type CallStore, createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { inProcessSessions, keepSessions } from 'millrace/sessions';
 import { agentTool } from 'millrace/teams';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { chatServer, type ChatServer, type ChatServerOptions } from '@millrace/server/chat';
-import { concat, firstValueFrom, NEVER, of, ReplaySubject, Subject } from 'rxjs';
+import {
+  concat,
+  firstValueFrom,
+  map,
+  NEVER,
+  of,
+  ReplaySubject,
+  Subject,
+  take,
+  toArray,
+} from 'rxjs';
 import { chatPage } from './index.js';
 
 const usage = { type: 'usage', usage: { inputTokens: 30, outputTokens: 4 } } as const;
@@ -16,7 +26,7 @@ const serverOf = (
   options: ChatServerOptions = {},
 ) =>
   chatServer(createAgent({ name: 'Helper', model: scriptedModel(...answers), tools }), {
-    protocols: [chatPage()],
+    protocols: [chatPage({ uncertain: 'user' })],
     ...options,
   });
 
@@ -43,6 +53,7 @@ const requesting = (server: ChatServer, headers: Readonly<Record<string, string>
     },
     facts: async () => {
       const response = await respond('/a/answers');
+      expect(response.status).toBe(200);
       const { answers } = (await response.json()) as { answers: Record<string, Chunk[]> };
       return Object.values(answers);
     },
@@ -123,74 +134,216 @@ describe('the facts of answers', () => {
   });
 });
 
-/** A server whose call was in a tool when the process before it ended. */
-const left = async (answers: readonly ScriptedAnswer[]) => {
+/** A store of which `read` counts what the server reads. */
+const counting = (read: { text?: () => void; call?: (callId: string) => void }) => {
+  const calls = createCallStore(inProcessCalls());
+  const read$: CallStore['driver']['read$'] = (callId, range) => {
+    read.call?.(callId);
+    return calls.driver.read$(callId, range).pipe(
+      map((records) =>
+        records.map(({ text: _, ...record }, at) => ({
+          ...record,
+          get text() {
+            read.text?.();
+            return records[at]?.text ?? '';
+          },
+        })),
+      ),
+    );
+  };
+  return { calls: { ...calls, driver: { ...calls.driver, read$ } }, sessions: inProcessSessions() };
+};
+
+describe('a load of the facts', () => {
+  const readFor = async (deltas: number): Promise<number> => {
+    let texts = 0;
+    const store = counting({ text: () => (texts += 1) });
+    const answer = Array.from({ length: deltas }, (_, at) => text(`${at} `));
+    const server = serverOf([[...answer, usage, finish()]], [], { store });
+    const { ask, facts } = requesting(server);
+    await ask('?');
+    texts = 0;
+    const [chunks] = await facts();
+    expect(typesOf(chunks)).toEqual(['start', 'finish']);
+    await server.close();
+    return texts;
+  };
+
+  it('reads no more events of an answer with more deltas', async () => {
+    const few = await readFor(1);
+    expect(few).toBeGreaterThan(0);
+    expect(await readFor(2_000)).toBe(few);
+  });
+
+  /** A conversation of so many questions, and the calls that are read of it from now on. */
+  const conversationOf = async (
+    length: number,
+    seen: (count: number) => void = () => undefined,
+  ) => {
+    const read = { isOn: false, calls: new Set<string>() };
+    const store = counting({
+      call: (callId) => {
+        if (!read.isOn) return;
+        read.calls.add(callId);
+        seen(read.calls.size);
+      },
+    });
+    const server = serverOf(
+      Array.from({ length }, () => [text('A.')]),
+      [],
+      { store },
+    );
+    const client = requesting(server);
+    for (let at = 0; at < length; at += 1) await client.ask('?');
+    read.isOn = true;
+    return { ...client, server, read };
+  };
+
+  it('reads up to 50 calls', async () => {
+    const { facts, server, read } = await conversationOf(52);
+    expect(await facts()).toHaveLength(50);
+    expect(read.calls.size).toBe(50);
+    await server.close();
+  });
+
+  it('ends once its client has left', async () => {
+    const gone = new AbortController();
+    const { respond, server, read } = await conversationOf(5, (count) => {
+      if (count === 2) gone.abort();
+    });
+    await respond('/a/answers', { signal: gone.signal });
+    expect(read.calls.size).toBe(2);
+    await server.close();
+  });
+
+  it('of a store that fails is an error, in words', async () => {
+    const { server, respond, read } = await conversationOf(1, () => {
+      throw new Error('secret');
+    });
+    const response = await respond('/a/answers');
+    expect(response.status).toBe(500);
+    const { error } = (await response.json()) as { error: string };
+    expect(error).toMatch(/\w/u);
+    expect(error).not.toContain('secret');
+    read.isOn = false;
+    await server.close();
+  });
+});
+
+/** A server whose call was in its tools when the process before it ended. */
+const left = async (
+  answers: readonly ScriptedAnswer[],
+  { names = ['send'], page = chatPage({ uncertain: 'user' }) } = {},
+) => {
   const driver = inProcessCalls();
   const sessions = inProcessSessions();
-  const send = tool({ name: 'send', description: 'Sends.', run: () => NEVER });
-  const model = scriptedModel([toolCall('send', { to: 'Ann' }, 's'), finish()]);
-  const agent = createAgent({ name: 'Helper', model, tools: [send] });
+  const started$ = new ReplaySubject<string>();
+  const tools = names.map((name) =>
+    tool({
+      ...{ name, description: 'Acts.' },
+      run: () => {
+        started$.next(name);
+        return NEVER;
+      },
+    }),
+  );
+  const model = scriptedModel([...names.map((name) => toolCall(name, {}, name)), finish()]);
+  const agent = createAgent({ name: 'Helper', model, tools });
   const kept = keepSessions(agent, sessions, { journal: journal(createCallStore(driver)) });
   const session = await kept.open('a');
-  await new Promise<void>((resolve) => {
-    const call = session.stream$('Send it.').subscribe(({ type }) => {
-      if (type !== 'preActing') return;
-      setTimeout(() => {
-        call.unsubscribe();
-        resolve();
-      });
-    });
-  });
-  const server = serverOf(answers, [send], {
+  const call = session.stream$('Send it.').subscribe();
+  await firstValueFrom(started$.pipe(take(names.length), toArray()));
+  call.unsubscribe();
+  const server = serverOf(answers, tools, {
     store: { calls: createCallStore(driver), sessions },
+    protocols: [page],
   });
-  return { server, ...requesting(server) };
+  const client = requesting(server);
+  const found = await waitFor(client.facts, (it) => uncertainIn(it).length === names.length);
+  return {
+    ...{ server, ...client },
+    ids: uncertainIn(found).map(({ data }) => (data as { toolCallId: string }).toolCallId),
+    by: uncertainIn(found).map(({ data }) => (data as { by: string }).by),
+    settle: (outcomes: object) => client.respond('/a/uncertain', posted({ outcomes })),
+  };
 };
 
 const uncertainIn = (facts: readonly (readonly Chunk[])[]) =>
   facts.flat().filter(({ type }) => type === 'data-uncertain');
 
+/** Says what it has read of the last results. */
+const echo: ScriptedAnswer = ({ messages }) => {
+  const last = messages.at(-1);
+  return [text(last?.role === 'tool' ? JSON.stringify(last.content) : '?')];
+};
+
 describe('an uncertain tool call', () => {
   it.each(['again', 'happened', 'failed'])(
     'S6: takes the word of the user: %s',
     async (outcome) => {
-      const answer: ScriptedAnswer = ({ messages }) => {
-        const last = messages.at(-1);
-        return last?.role === 'tool' ? [text(JSON.stringify(last.content))] : [text('?')];
-      };
-      const { server, facts, history, respond } = await left([answer]);
-      const [uncertain] = uncertainIn(await waitFor(facts, (it) => uncertainIn(it).length > 0));
-      const { toolCallId } = uncertain?.['data'] as { toolCallId: string };
-      const settle = (body: object) => respond('/a/uncertain', posted(body));
-      expect((await settle({ toolCallId, outcome: 'Paid 5.' })).status).toBe(400);
-      expect((await settle({ toolCallId: 'other', outcome })).status).toBe(409);
-      expect((await settle({ toolCallId, outcome })).status).toBe(200);
+      const { server, facts, history, ids, settle } = await left([echo]);
+      const [id = ''] = ids;
+      for (const wrong of [{}, { [id]: 'Paid 5.' }, { [id]: 'toString' }]) {
+        expect((await settle(wrong)).status).toBe(400);
+      }
+      expect((await settle({ other: outcome })).status).toBe(409);
+      expect((await settle({ [id]: outcome })).status).toBe(200);
       const said = await waitFor(history, (it) => JSON.stringify(it).includes('The user has'));
       expect(said).toHaveLength(2);
+      const card = said[1]?.parts.find(({ type }) => type === 'tool-send');
+      expect(card).toMatchObject(
+        outcome === 'failed'
+          ? { state: 'output-error' }
+          : { state: 'output-available', output: { view: 'outcome', outcome } },
+      );
       expect(uncertainIn(await facts())).toEqual([]);
-      expect((await settle({ toolCallId, outcome })).status).toBe(409);
+      expect((await settle({ [id]: outcome })).status).toBe(409);
       await server.close();
     },
   );
-});
 
-describe('a second word on an uncertain tool call', () => {
-  it('S6: is refused while the first one is being answered', async () => {
+  it('S6: takes one word of two that come at the same instant', async () => {
+    const { server, history, ids, settle } = await left([echo, echo]);
+    const [id = ''] = ids;
+    const both = await Promise.all([settle({ [id]: 'again' }), settle({ [id]: 'happened' })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    await waitFor(history, (it) => JSON.stringify(it).includes('The user has'));
+    await server.close();
+  });
+
+  it('S6: takes no second word while the first one is answered', async () => {
     const asked$ = new ReplaySubject<true>(1);
     const go$ = new Subject<never>();
     const slow: ScriptedAnswer = () => {
       asked$.next(true);
       return concat(go$, of(text('Done.'), finish()));
     };
-    const { server, facts, respond } = await left([slow]);
-    const [uncertain] = uncertainIn(await waitFor(facts, (it) => uncertainIn(it).length > 0));
-    const { toolCallId } = uncertain?.['data'] as { toolCallId: string };
-    const settle = (outcome: string) => respond('/a/uncertain', posted({ toolCallId, outcome }));
-    expect((await settle('again')).status).toBe(200);
+    const { server, ids, settle } = await left([slow]);
+    const [id = ''] = ids;
+    expect((await settle({ [id]: 'again' })).status).toBe(200);
     await firstValueFrom(asked$);
-    expect((await settle('again')).status).toBe(409);
-    expect((await settle('happened')).status).toBe(409);
+    expect((await settle({ [id]: 'again' })).status).toBe(409);
+    expect((await settle({ [id]: 'happened' })).status).toBe(409);
     go$.complete();
+    await server.close();
+  });
+
+  it('S6: is settled with the others of its turn', async () => {
+    const { server, history, ids, settle } = await left([echo], { names: ['send', 'pay'] });
+    const [send = '', pay = ''] = ids;
+    const refused = await settle({ [send]: 'happened' });
+    expect(refused.status).toBe(409);
+    expect(await refused.text()).toContain('Missing: pay');
+    expect((await settle({ [send]: 'happened', [pay]: 'again' })).status).toBe(200);
+    const said = await waitFor(history, (it) => JSON.stringify(it).includes('this has happened'));
+    expect(JSON.stringify(said)).toContain('has not happened');
+    await server.close();
+  });
+
+  it('S6: takes no word of the user by default', async () => {
+    const { server, ids, by, settle } = await left([], { page: chatPage() });
+    expect(by).toEqual(['program']);
+    expect((await settle({ [ids[0] ?? '']: 'again' })).status).toBe(404);
     await server.close();
   });
 });

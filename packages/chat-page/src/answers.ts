@@ -1,17 +1,9 @@
-import {
-  type AgentEvent,
-  type Message,
-  suspensionsIn,
-  toolCallsOf,
-  toolOutput,
-  toolResults,
-} from 'millrace';
-import { isUncertain } from 'millrace/journal';
-import { isRecord } from 'millrace/values';
+import { type AgentEvent, isMillraceError, type Message } from 'millrace';
 import { toUiMessageStream } from '@millrace/server';
 import type { Chat, Route, ServerOfRoutes, Visit } from '@millrace/server/chat';
-import { badRequest } from './bad-request.js';
+import { chunkOf, type UncertainBy, uncertainIn } from './uncertain.js';
 import {
+  asyncScheduler,
   catchError,
   concatMap,
   EMPTY,
@@ -19,26 +11,26 @@ import {
   from,
   map,
   type Observable,
-  throwError,
+  subscribeOn,
+  takeUntil,
   toArray,
 } from 'rxjs';
 
-/** The latest answers whose facts the page gets. */
-const mostAnswers = 50;
+/** The number of calls, latest first, whose facts the page gets. */
+const mostCalls = 50;
 
 /**
- * The routes for what the messages of a conversation do not hold. `GET …/answers` has the ends of its answers, their usage, cost, sub-agents and
- * sources, as far as the store keeps their calls. `POST …/uncertain` takes the user's word for a tool call that was running when its process ended.
+ * `GET …/answers` has what the messages of a conversation do not hold: the ends of its answers, their usage, cost, sub-agents and sources, as far
+ * as the store keeps their calls.
  */
-export const answerRoutes = (
+export const answersRoute = (
   api: string,
-  { masks }: Pick<ServerOfRoutes, 'masks'>,
-): readonly Route[] => [
-  { method: 'GET', path: `${api}/chat/:id/answers`, answer$: (visit) => answers$(visit, masks) },
-  { method: 'POST', path: `${api}/chat/:id/uncertain`, answer$: settled$ },
-];
-
-// ---------------------------------------------------------------- answers
+  options: Pick<ServerOfRoutes, 'masks'> & { readonly uncertain: UncertainBy },
+): Route => ({
+  method: 'GET',
+  path: `${api}/chat/:id/answers`,
+  answer$: (visit) => answers$(visit, options),
+});
 
 /** An answer: its id in the page, and its calls. */
 interface AnswerCalls {
@@ -48,23 +40,24 @@ interface AnswerCalls {
 
 /** The chunks that the page adds to the messages of the history, by their ids. */
 const answers$ = (
-  { chat, ids: { id = '' }, request }: Visit,
-  masks: ServerOfRoutes['masks'],
+  { chat, ids: { id = '' }, request, left$ }: Visit,
+  { masks, uncertain: by }: Parameters<typeof answersRoute>[1],
 ): Observable<Response> => {
   const shown = chat(id);
   return shown.history$(new URL(request.url).searchParams.get('at') ?? undefined).pipe(
     concatMap(({ messages, running }) => {
       const uncertain = uncertainIn(messages);
-      return from(answersIn(messages).slice(-mostAnswers)).pipe(
+      return from(latest(answersIn(messages))).pipe(
         filter(({ callIds }) => running === undefined || !callIds.includes(running)),
         concatMap((answer) =>
           chunksOf$(shown, answer, masks).pipe(
             map((chunks) => {
-              const own = uncertain.filter((it) => answer.callIds.includes(it.callId));
-              return [answer.id, [...chunks, ...own.map((it) => it.chunk)]] as const;
+              const own = uncertain.filter((it) => answer.callIds.includes(callOf(it.toolCallId)));
+              return [answer.id, [...chunks, ...own.map((it) => chunkOf(it, by))]] as const;
             }),
           ),
         ),
+        takeUntil(left$),
         toArray(),
         map((entries) => Response.json({ answers: Object.fromEntries(entries) })),
       );
@@ -85,6 +78,13 @@ const answersIn = (messages: readonly Message[]): readonly AnswerCalls[] => {
   return answers;
 };
 
+/** The latest answers, whole: a part of an answer would have a part of its usage. */
+const latest = (answers: readonly AnswerCalls[]): readonly AnswerCalls[] => {
+  let calls = 0;
+  const first = answers.findLastIndex(({ callIds }) => (calls += callIds.length) > mostCalls);
+  return answers.slice(first + 1);
+};
+
 /** The id of a message begins with that of its call. */
 export const callOf = (messageId: string): string => messageId.split('/', 1)[0] ?? '';
 
@@ -95,27 +95,29 @@ const chunksOf$ = (
 ): Observable<readonly object[]> =>
   from(callIds).pipe(
     concatMap((callId) =>
-      events$(callId).pipe(
-        untilLastRun,
-        toUiMessageStream({ messageId: id, ...masks }),
+      events$(callId, { areSteps: true }).pipe(
+        catchError((error: unknown) => {
+          // The store no longer has the call.
+          if (isMillraceError(error) && error.code === 'invalidResume') return EMPTY;
+          throw error;
+        }),
+        // Between calls, the process answers others, and notices that this client has left.
+        subscribeOn(asyncScheduler),
+        toArray(),
+        concatMap((events) =>
+          from(untilLastRun(events)).pipe(toUiMessageStream({ messageId: id, ...masks })),
+        ),
         filter(isFact),
-        // The store no longer has the call.
-        catchError(() => EMPTY),
       ),
     ),
     toArray(),
   );
 
 /** The events of a call without the errors of earlier processes, after which it was resumed. */
-const untilLastRun = (event$: Observable<AgentEvent>): Observable<AgentEvent> =>
-  event$.pipe(
-    toArray(),
-    concatMap((events) =>
-      events.filter(
-        ({ type, parentId }, at) =>
-          type !== 'error' || parentId !== undefined || at === events.length - 1,
-      ),
-    ),
+const untilLastRun = (events: readonly AgentEvent[]): readonly AgentEvent[] =>
+  events.filter(
+    ({ type, parentId }, at) =>
+      type !== 'error' || parentId !== undefined || at === events.length - 1,
   );
 
 /** Whether the history lacks a chunk. */
@@ -130,78 +132,3 @@ const isFact = (chunk: {
     !/^(?:text|reasoning|tool-input|tool-output-available|file|source|start-step|finish-step|data-(?:suspended|steered|discarded))/u.test(
       chunk.type,
     ));
-
-// ---------------------------------------------------------------- uncertain tool calls
-
-/** A tool call that was running when its process ended. */
-interface Uncertain {
-  readonly callId: string;
-  readonly localId: string;
-  readonly toolCallId: string;
-  readonly chunk: object;
-}
-
-const uncertainIn = (messages: readonly Message[]): readonly Uncertain[] =>
-  suspensionsIn(messages)
-    .filter(isUncertain)
-    .flatMap(({ toolCall: { id: localId, name: toolName } }) => {
-      const message = messages.findLast(
-        (it) => it.role === 'assistant' && toolCallsOf(it).some(({ id }) => id === localId),
-      );
-      if (message === undefined) return [];
-      const toolCallId = `${message.id}/${localId}`;
-      const data = { toolCallId, toolName, localId };
-      const chunk = { type: 'data-uncertain', id: toolCallId, data };
-      return [{ callId: callOf(message.id), localId, toolCallId, chunk }];
-    });
-
-/** The results that the model reads. Only these: the user cannot make up the output of a tool. */
-const outcomes = new Map<unknown, unknown>([
-  [
-    'again',
-    toolOutput({
-      content:
-        'The user has found out that this has not happened. Call the tool again, with the same arguments.',
-      isError: true,
-    }),
-  ],
-  ['happened', 'The user has found out that this has happened. Do not call the tool again for it.'],
-  [
-    'failed',
-    toolOutput({
-      content:
-        'The user has found out that this has failed. Do not call the tool again unless the user asks for it.',
-      isError: true,
-    }),
-  ],
-]);
-
-const settled$ = ({ chat, body$, ids: { id = '' } }: Visit): Observable<Response> => {
-  const { history$, start$ } = chat(id);
-  return body$.pipe(
-    concatMap((body) => {
-      const { toolCallId, outcome } = isRecord(body) ? body : {};
-      const output = outcomes.get(outcome);
-      if (output === undefined) {
-        return throwError(() => badRequest("'outcome' must be again, happened or failed"));
-      }
-      return history$().pipe(
-        concatMap(({ messages, running }) => {
-          // Its first word may run the tool again: a second one would, too.
-          if (running !== undefined) throw badRequest('an answer is running', 409);
-          const call = uncertainIn(messages).find((it) => it.toolCallId === toolCallId);
-          if (call === undefined) {
-            throw badRequest('this tool call does not wait for your word', 409);
-          }
-          return start$({
-            // At the head: a result that came before counts.
-            input: toolResults({ [call.localId]: output }),
-            byProgram: true,
-            continues: true,
-          });
-        }),
-      );
-    }),
-    map((callId) => Response.json({ callId })),
-  );
-};

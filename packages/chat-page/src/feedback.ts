@@ -3,7 +3,7 @@ import { isRecord } from 'millrace/values';
 import type { Route, Visit } from '@millrace/server/chat';
 import { concatMap, from, map, type Observable } from 'rxjs';
 import { callOf } from './answers.js';
-import { badRequest } from './bad-request.js';
+import { badRequest } from './uncertain.js';
 
 /** The rating of an answer by a user. */
 export interface Feedback {

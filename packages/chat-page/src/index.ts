@@ -1,11 +1,12 @@
 import type { Agent } from 'millrace';
-import { checkOptions, isFunction, isRecord, isText, type Rule } from 'millrace/values';
+import { checkOptions, isFunction, isRecord, isText, oneOf, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
-import { answerRoutes } from './answers.js';
+import { answersRoute } from './answers.js';
 import { assertNoDecision, embeddedRoutes, isOrigins } from './embedding.js';
 import { feedbackRoute, type OnFeedback } from './feedback.js';
+import { type UncertainBy, uncertainRoute } from './uncertain.js';
 
 export type { Feedback, OnFeedback } from './feedback.js';
 
@@ -57,6 +58,11 @@ export interface ChatPageOptions {
    * a tab of their own. Default: none.
    */
   readonly embedIn?: readonly string[] | undefined;
+  /**
+   * Who says how a tool call has ended that was running when the server stopped: your `program`, or the `user`, who may then let a tool run
+   * again that has already run. Default: `program`, and the page says so.
+   */
+  readonly uncertain?: UncertainBy | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */
   readonly theme?: Partial<Readonly<Record<PageColor, string>>> | undefined;
 }
@@ -68,7 +74,13 @@ export interface ChatPageOptions {
  */
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
-  const { path = '/', api: given = '/api', embedIn = [], onFeedback } = options;
+  const {
+    path = '/',
+    api: given = '/api',
+    embedIn = [],
+    onFeedback,
+    uncertain = 'program',
+  } = options;
   const api = given.replace(/\/+$/u, '');
   const protocol: ChatProtocol = ({ agent, masks }) => [
     ...pageRoutes({ html: documentFor(options, { agent, api, tab: '' }), assets: own, path }),
@@ -78,7 +90,8 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
           html: documentFor(options, { agent, api, tab: `{server}${path}` }),
           ...{ script, path, embedIn },
         })),
-    ...answerRoutes(api, { masks }),
+    answersRoute(api, { masks, uncertain }),
+    ...(uncertain === 'user' ? [uncertainRoute(api)] : []),
     ...(onFeedback === undefined ? [] : [feedbackRoute(api, onFeedback)]),
   ];
   return embedIn.length === 0
@@ -155,6 +168,7 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
     "a path of this site, such as '/renderers.js'",
   ],
   embedIn: isOrigins,
+  uncertain: oneOf('program', 'user'),
   theme: [
     (value) =>
       isRecord(value) &&

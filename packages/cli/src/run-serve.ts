@@ -46,7 +46,12 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const agent = devtools?.inspect(plain) ?? plain;
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
-    protocols: [agUi(), a2a(), openAi(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
+    protocols: [
+      agUi(),
+      a2a(),
+      openAi(),
+      ...(given.page ? [chatPage({ title: 'Millrace', uncertain: 'user' })] : []),
+    ],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
       print(lineOf(entry));

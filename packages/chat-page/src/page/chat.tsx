@@ -55,11 +55,15 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
   const command$ = useMemo(() => new Subject<Command>(), []);
   const chosen = useRef(model);
   chosen.current = model;
+  const withModel = <Body extends object>(body: Body) => ({
+    ...body,
+    ...(chosen.current && { model: chosen.current }),
+  });
   const asking = useMemo(
     (): Server => ({
       ...server,
-      ask$: (chatId, body) =>
-        server.ask$(chatId, { ...body, ...(chosen.current && { model: chosen.current }) }),
+      ask$: (chatId, body) => server.ask$(chatId, withModel(body)),
+      settle$: (chatId, body) => server.settle$(chatId, withModel(body)),
     }),
     [],
   );

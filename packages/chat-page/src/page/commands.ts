@@ -10,6 +10,7 @@ import {
   of,
   type Subject,
   tap,
+  throwError,
 } from 'rxjs';
 import {
   added,
@@ -28,10 +29,10 @@ import {
   type Update,
   withCancelled,
 } from './conversation-state.js';
-import { placed, requestOf, textPart, withResult, withText } from './requests.js';
+import { placed, requestOf, textPart, withOutcome, withResult, withText } from './requests.js';
 import { Refusal } from './responses.js';
 import type { Followed, Server } from './server.js';
-import { isQuestion, type UiMessage, waitingIn } from './ui-message.js';
+import { isQuestion, type UiMessage, uncertainIn, waitingIn } from './ui-message.js';
 import { neverSent, type Unsent } from './unsent.js';
 
 /** The shared state of the parts of a conversation. */
@@ -117,12 +118,28 @@ const bringing = (
       ? shown$
       : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
   };
-  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> =>
-    concat(
-      server.settle$(id, { toolCallId, outcome }),
+  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> => {
+    const { messages } = state$.value;
+    const shown = messages.map((message) => withOutcome(message, toolCallId, outcome));
+    const said = shown
+      .flatMap(uncertainIn)
+      .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
+    const shown$ = of(set({ messages: shown }));
+    if (said.some(({ length }) => length === 0)) return shown$;
+    return concat(
+      shown$,
+      server.settle$(id, { outcomes: Object.fromEntries(said.flat()) }).pipe(
+        catchError((error: unknown) =>
+          concat(
+            of(set({ messages: messages.map((message) => withOutcome(message)) })),
+            throwError(() => error),
+          ),
+        ),
+      ),
       answered$(server.join$(id)),
       defer(() => load$(state$.value.messages.at(-1)?.id)),
     );
+  };
   return { result$, settle$ };
 };
 

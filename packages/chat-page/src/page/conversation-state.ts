@@ -1,12 +1,13 @@
 import { withChunk, withFacts, withStart } from './message-chunks.js';
 import { Refusal } from './responses.js';
 import type { ToolOutcome } from './requests.js';
-import type { Branches, Facts, History, SettledAs } from './server.js';
+import type { Branches, Facts, History } from './server.js';
 import {
   approvalsIn,
   isOver,
   isQuestion,
   plainTextOf,
+  type SettledAs,
   toolsIn,
   type UiMessage,
   type UiPart,

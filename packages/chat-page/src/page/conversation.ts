@@ -118,7 +118,7 @@ const facts$ = (
     switchMap(({ id, at }) =>
       server.facts$(id, at).pipe(
         map(restored),
-        // A server without them shows what the history has.
+        // A server that refuses them shows what the history has.
         catchError(() => EMPTY),
       ),
     ),

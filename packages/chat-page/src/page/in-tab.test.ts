@@ -56,7 +56,7 @@ describe('what a tool waits for, in a frame of another site', () => {
     ],
     [
       'an uncertain outcome',
-      () => h(UncertainForm, { uncertain: { ...call, localId: 't' } }),
+      () => h(UncertainForm, { uncertain: { ...call, by: 'user' } }),
       'It may have happened',
     ],
   ])('is shown with a link, and without anything to press or fill in: %s', (name, node, words) => {

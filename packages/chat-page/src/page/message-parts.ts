@@ -83,7 +83,10 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       return { type: 'suspended', data: { toolCallId, toolName, localId, request } };
     }
     case 'uncertain':
-      return { type: 'uncertain', data: { toolCallId, toolName } };
+      return {
+        type: 'uncertain',
+        data: { toolCallId, toolName, by: fields['by'] === 'user' ? 'user' : 'program' },
+      };
     case 'steered':
       return { type: 'steered', text: textOf(fields['text']) };
     case 'sources':

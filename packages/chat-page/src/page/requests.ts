@@ -1,4 +1,4 @@
-import { isToolCall, type UiMessage, type UiPart } from './ui-message.js';
+import { isToolCall, type SettledAs, type UiMessage, type UiPart } from './ui-message.js';
 
 export const textPart = (text: string): UiPart => ({ type: 'text', text, isOpen: false });
 
@@ -54,5 +54,19 @@ export const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage 
       : outcome.type === 'result'
         ? { ...part, state: 'done', output: outcome.output }
         : { ...part, state: 'failed', errorText: outcome.errorText },
+  ),
+});
+
+/** The message with the outcome of an uncertain tool call; without an outcome, that of none. */
+export const withOutcome = (
+  message: UiMessage,
+  toolCallId?: string,
+  outcome?: SettledAs,
+): UiMessage => ({
+  ...message,
+  parts: message.parts.map((part) =>
+    part.type === 'uncertain' && (outcome === undefined || part.data.toolCallId === toolCallId)
+      ? { ...part, data: { ...part.data, outcome } }
+      : part,
   ),
 });

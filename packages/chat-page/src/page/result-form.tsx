@@ -117,15 +117,23 @@ const choices = [
 
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
-  const { toolCallId, toolName } = uncertain;
+  const { toolCallId, toolName, by, outcome: said } = uncertain;
   const { send, tab } = useContext(ActionsContext) ?? {};
   const name = `Outcome of ${toolName}`;
   const asked = (
     <p class="asked">
-      The server stopped while <b>{toolName}</b> was running. It may have happened or not: please
-      find out.
+      The server stopped while <b>{toolName}</b> was running. It may have happened or not
+      {by === 'user' ? ': please find out.' : '. The program of this chat decides.'}
     </p>
   );
+  if (by === 'program') {
+    return (
+      <section class="ask" aria-label={name}>
+        {asked}
+        <Instead />
+      </section>
+    );
+  }
   if (tab !== undefined)
     return (
       <InTab label={name} tab={tab}>
@@ -141,6 +149,8 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           <button
             key={outcome}
             type="button"
+            disabled={said !== undefined}
+            aria-pressed={said === outcome}
             onClick={(event) => {
               focusCard(event.currentTarget.form);
               send?.({ type: 'settle', toolCallId, outcome });
@@ -150,6 +160,9 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           </button>
         ))}
       </div>
+      {said !== undefined && (
+        <p class="notice">If other tools wait for their outcomes, too, they go on together.</p>
+      )}
     </form>
   );
 };

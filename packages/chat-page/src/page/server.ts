@@ -6,6 +6,7 @@ import {
   ignoreElements,
   map,
   mergeMap,
+  type MonoTypeOperatorFunction,
   type Observable,
   of,
   retry,
@@ -16,7 +17,7 @@ import { fromFetch } from 'rxjs/fetch';
 import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
 import { messagesOf } from './message-parts.js';
 import { accepted, answer$, events$, Refusal, type StreamEvent } from './responses.js';
-import type { UiMessage } from './ui-message.js';
+import type { SettledAs, UiMessage } from './ui-message.js';
 
 /** The ids of the versions of messages that have several, oldest first, by the id of each that is shown. */
 export type Branches = Readonly<Record<string, readonly string[]>>;
@@ -75,9 +76,6 @@ export interface Verdict {
   readonly reason?: string;
 }
 
-/** The outcome, by the user's word, of a tool call that was running when the server stopped. */
-export type SettledAs = 'again' | 'happened' | 'failed';
-
 /** The chunks that add to answers what the history does not have, by their ids. */
 export type Facts = Readonly<Record<string, readonly unknown[]>>;
 
@@ -87,12 +85,12 @@ export interface Server {
   readonly history$: (chatId: string, at?: string) => Observable<History>;
   /** Emits the branch of a message, which is continued by default from now on. */
   readonly switch$: (chatId: string, at: string) => Observable<History>;
-  /** Emits the facts of the answers of a branch. */
+  /** Emits the facts of the answers of a branch. Tries again what has failed. Errors with a `Refusal`. */
   readonly facts$: (chatId: string, at?: string) => Observable<Facts>;
   /** Completes when the call that continues the answer has begun. */
   readonly settle$: (
     chatId: string,
-    settled: { readonly toolCallId: string; readonly outcome: SettledAs },
+    body: { readonly outcomes: Readonly<Record<string, SettledAs>> },
   ) => Observable<never>;
   readonly chats$: (query: {
     readonly search: string;
@@ -153,14 +151,14 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
     history$,
     switch$: (chatId, at) => read$(`${pathOf(chatId)}/head`, posted({ at })).pipe(map(historyOf)),
     facts$: (chatId, at) =>
-      read$(`${pathOf(chatId)}/answers${queryOf({ at })}`).pipe(
-        map(({ answers }) =>
-          Object.fromEntries(
-            Object.entries(fieldsOf(answers)).map(([id, chunks]) => [id, listOf(chunks)]),
-          ),
-        ),
-      ),
-    settle$: (chatId, settled) => post$(`${pathOf(chatId)}/uncertain`, settled),
+      defer(() => {
+        let failures = 0;
+        return read$(`${pathOf(chatId)}/answers${queryOf({ at })}`).pipe(
+          retried(() => wait$((failures += 1))),
+          map(factsOf),
+        );
+      }),
+    settle$: (chatId, body) => post$(`${pathOf(chatId)}/uncertain`, body),
     chats$: ({ search, before, limit }) =>
       read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),
     rename$: (chatId, title) =>
@@ -240,15 +238,19 @@ const reconnecting$ = (
       throwError(() => new Error('The connection was lost.')),
     ).pipe(
       tap(() => (failures = 0)),
-      retry({
-        delay: (error: unknown) =>
-          // Others, such as too many requests, pass.
-          error instanceof Refusal && error.status < 429
-            ? throwError(() => error)
-            : concat(wait$((failures += 1)).pipe(ignoreElements()), of(0)),
-      }),
+      retried(() => wait$((failures += 1))),
       concatMap(({ data }) => (data === undefined ? [] : [changeOf(JSON.parse(data))])),
     );
+  });
+
+/** Subscribes again to what has failed, once `again$` has emitted and completed, unless the server refuses it for good. */
+const retried = <T>(again$: () => Observable<unknown>): MonoTypeOperatorFunction<T> =>
+  retry({
+    delay: (error: unknown) =>
+      // Others, such as too many requests, pass.
+      error instanceof Refusal && error.status < 429
+        ? throwError(() => error)
+        : concat(again$().pipe(ignoreElements()), of(0)),
   });
 
 const posted = (body: object): RequestInit => ({
@@ -275,6 +277,9 @@ const historyOf = ({ messages, branches, head, running }: Fields): History => ({
   ),
   ...{ head: stringIn(head), running: stringIn(running) },
 });
+
+const factsOf = ({ answers }: Fields): Facts =>
+  Object.fromEntries(Object.entries(fieldsOf(answers)).map(([id, chunks]) => [id, listOf(chunks)]));
 
 const chatPageOf = ({ chats, next }: Fields): ChatPage => ({
   chats: listOf(chats).map((chat) => {

@@ -3,7 +3,7 @@ import { ApprovalForm } from './approval-form.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
 import { ActionsContext, Fold, Icon, type IconName, Json } from './pieces.js';
-import { ToolOutput, viewOf } from './tool-output.js';
+import { isUndone, ToolOutput, viewOf } from './tool-output.js';
 import {
   type AgentPart,
   type Approval,
@@ -19,7 +19,8 @@ import {
   waitingIn,
 } from './ui-message.js';
 
-type ToolStatus = ToolPart['state'] | 'approval' | 'suspended' | 'uncertain' | 'interrupted';
+type ToolStatus =
+  ToolPart['state'] | 'approval' | 'suspended' | 'uncertain' | 'interrupted' | 'undone';
 
 const labels: Readonly<Record<ToolStatus, string>> = {
   input: 'Preparing',
@@ -33,6 +34,7 @@ const labels: Readonly<Record<ToolStatus, string>> = {
   uncertain: 'Outcome unknown',
   interrupted: 'Not finished',
   stopped: 'Stopped',
+  undone: 'Not done',
 };
 
 const approvalStatus = (status: string): ToolStatus =>
@@ -48,6 +50,7 @@ const statusIcons = new Map<ToolStatus, IconName>([
   ['uncertain', 'question'],
   ['interrupted', 'stop'],
   ['stopped', 'stop'],
+  ['undone', 'stop'],
 ]);
 
 const Status = ({ status }: { readonly status: ToolStatus }) => {
@@ -99,12 +102,13 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
 };
 
 const statusOf = (
-  { part: { state }, isRunning }: PartProps<ToolPart>,
+  { part: { state, output }, isRunning }: PartProps<ToolPart>,
   waits: Waits,
 ): ToolStatus => {
   if (waits.approval !== undefined) return 'approval';
   if (waits.uncertain !== undefined) return 'uncertain';
   if (waits.suspended !== undefined) return 'suspended';
+  if (state === 'done' && isUndone(output)) return 'undone';
   return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
 };
 

@@ -119,7 +119,14 @@ export interface Suspended {
 export interface Uncertain {
   readonly toolCallId: string;
   readonly toolName: string;
+  /** Who says how it has ended. */
+  readonly by: 'user' | 'program';
+  /** What the user has said, until the outcomes of all are known. */
+  readonly outcome?: SettledAs | undefined;
 }
+
+/** The outcome, by the user's word, of a tool call that was running when the server stopped. */
+export type SettledAs = 'again' | 'happened' | 'failed';
 
 export interface Source {
   readonly number?: number;
@@ -149,7 +156,7 @@ export const waitingIn = ({ parts }: UiMessage): readonly Suspended[] => {
   });
 };
 
-/** The uncertain tool calls of an answer that still wait for the user's word. */
+/** The uncertain tool calls of an answer that have no result yet. */
 export const uncertainIn = ({ parts }: UiMessage): readonly Uncertain[] =>
   parts.flatMap((part) => {
     if (part.type !== 'uncertain') return [];

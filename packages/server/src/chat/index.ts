@@ -6,6 +6,7 @@ export type { AskedAlone } from './alone.js';
 export type { Run } from './call-controls.js';
 export type { Asked } from './starting.js';
 export type { Past } from './past.js';
+export type { ReadOptions } from './reading.js';
 export type { Placing, ShownMessage } from './places.js';
 export type {
   AskedOfChat,

@@ -8,7 +8,17 @@ import {
 } from 'millrace';
 import { type CallStore, replay$ } from 'millrace/journal';
 import { isSameInput } from 'millrace/values';
-import { catchError, endWith, type Observable, of, pairwise, reduce } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  endWith,
+  from,
+  type Observable,
+  of,
+  pairwise,
+  reduce,
+  toArray,
+} from 'rxjs';
 
 /** The facts that a client needs if it joins a call late. */
 export interface Past {
@@ -54,8 +64,39 @@ export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
   );
 
 /** The events of a call so far. */
-export const recorded$ = (store: CallStore, callId: string): Observable<AgentEvent> =>
-  replay$(store, callId, { speed: Infinity });
+export const recorded$ = (
+  store: Pick<CallStore, 'driver'>,
+  callId: string,
+): Observable<AgentEvent> => replay$(store, callId, { speed: Infinity });
+
+/**
+ * The events of a call so far, without the pieces of texts and the progress of tools: their number does not grow with the length of an
+ * answer. Reads the store once.
+ */
+export const recordedSteps$ = ({ driver }: CallStore, callId: string): Observable<AgentEvent> =>
+  driver.read$(callId, { kind: 'event' }).pipe(
+    concatMap((records) => records.filter(({ name }) => !pieces.has(name))),
+    toArray(),
+    concatMap((records) =>
+      recorded$(
+        {
+          driver: {
+            ...driver,
+            read$: (_, { after = 0 } = {}) =>
+              from([records.filter(({ position }) => position > after)]),
+          },
+        },
+        callId,
+      ),
+    ),
+  );
+
+const pieces: ReadonlySet<string> = new Set([
+  'reasoningChunk',
+  'summaryChunk',
+  'planningChunk',
+  'actingChunk',
+]);
 
 /** Continues with another Observable if the store has no such call. A store that fails is an error. */
 export const unlessUnknown =

@@ -39,7 +39,7 @@ export interface Placing {
   readonly replaced?: readonly string[] | undefined;
   /** As `replaced`, from a client that does not say whether it regenerates; ignored if unknown to the conversation. */
   readonly mayReplace?: readonly string[] | undefined;
-  /** Throws if the call must not continue there. `isRunning`: the call at this place has not ended. */
+  /** Throws if the call must not continue there. `isRunning`: the call at this place, or one that continues the head, has not ended. */
   readonly check?: ((path: readonly Message[], isRunning: boolean) => void) | undefined;
   /** The messages that a new conversation starts with. */
   readonly earlier?: readonly Message[] | undefined;
@@ -216,7 +216,8 @@ const placedAt = (
 ): Omit<Placed, 'unsent'> => {
   const isRunning = open.some(({ callId }) => callId === after);
   const path = isRunning ? [] : pathTo(tree, after);
-  check?.(path, isRunning);
+  const isQueued = after === undefined && open.some((run) => isAtHead(run, tree));
+  check?.(path, isRunning || isQueued);
   const left = replaces ?? (isRunning ? undefined : leftBranch(tree, path));
   return {
     path,
@@ -228,6 +229,9 @@ const placedAt = (
     ),
   };
 };
+
+const isAtHead = ({ after }: OpenRun, { head }: MessageTree): boolean =>
+  after === undefined || after === head;
 
 const contentAt = ({ entries }: MessageTree, id: string | undefined) => {
   const message = entries.find((entry) => entry.message.id === id)?.message;

@@ -11,6 +11,7 @@ import type { Run } from './call-controls.js';
 import type { Asked } from './starting.js';
 import type { ToResponse } from './guard.js';
 import type { Past } from './past.js';
+import type { ReadOptions } from './reading.js';
 import type { ShownConversation } from './shown-conversation.js';
 
 /** A protocol of clients: creates its routes, once for each server. */
@@ -105,7 +106,7 @@ export interface Chat {
    * Emits the events of a call so far, and completes. Does not count as a reader. Emits nothing if the call still waits
    * for its turn. Errors with `invalidResume` (404) as `follow$` does.
    */
-  readonly events$: (callId: string) => Observable<AgentEvent>;
+  readonly events$: (callId: string, options?: ReadOptions) => Observable<AgentEvent>;
   /** Emits a response that streams a call as server-sent events, from the first one or from `Last-Event-ID` on. */
   readonly stream$: (callId: string, format: StreamFormat, past?: Past) => Observable<Response>;
   /**

@@ -18,7 +18,7 @@ import {
   throwError,
 } from 'rxjs';
 import { asError, noSuchCall } from './guard.js';
-import { type Past, pastOf$, recorded$, unlessUnknown } from './past.js';
+import { type Past, pastOf$, recorded$, recordedSteps$, unlessUnknown } from './past.js';
 import type { OpenRun, Runs } from './runs.js';
 
 /** Reads the calls of all conversations. */
@@ -29,10 +29,16 @@ export interface Reading {
    */
   follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
   /** Emits the events of a call so far, and completes. Errors as `follow$` does. */
-  events$(sessionId: string, callId: string): Observable<AgentEvent>;
+  events$(sessionId: string, callId: string, options?: ReadOptions): Observable<AgentEvent>;
   past$(callId: string): Observable<Past>;
   /** Emits the session of a call; `undefined` if the call is not known. */
   sessionOf$(callId: string): Observable<string | undefined>;
+}
+
+/** Which events of a call are read. */
+export interface ReadOptions {
+  /** Without the pieces of texts and the progress of tools. Default: false. */
+  readonly areSteps?: boolean;
 }
 
 /** How long a reader waits for the record of a call that runs, in milliseconds. */
@@ -56,10 +62,10 @@ export const createReading = (store: CallStore, runs: Pick<Runs, 'get'>): Readin
         catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
       );
     }),
-  events$: (sessionId, callId) =>
+  events$: (sessionId, callId, { areSteps = false } = {}) =>
     defer(() => {
       const isOwn = runs.get(callId)?.session.id === sessionId;
-      return recorded$(store, callId).pipe(
+      return (areSteps ? recordedSteps$ : recorded$)(store, callId).pipe(
         // A call of this server may not have a record yet.
         unlessUnknown(() => (isOwn ? EMPTY : throwError(() => noSuchCall()))),
         tap((event) => {

@@ -139,7 +139,7 @@ const createChat = (server: VisitedServer, answering: Answering, id: string): Ch
     remove$: conversations.remove$(sessionId),
     changes$: conversations.changes$(sessionId),
     runs$: conversations.runs$(sessionId),
-    events$: (callId) => conversations.events$(sessionId, callId),
+    events$: (callId, options) => conversations.events$(sessionId, callId, options),
     stop$: (callId) => conversations.stop$(sessionId, callId),
     steer$: (input) => conversations.steer$(sessionId, input),
   };
