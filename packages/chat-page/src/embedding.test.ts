@@ -13,7 +13,7 @@ const serverOf = (options: ChatPageOptions = {}, server: ChatServerOptions = {})
   const agent = createAgent({ name: 'helper', model: scriptedModel([text('Hello.')]) });
   const approvals = approvalQueue({ key: 'k'.repeat(32) });
   const { respond } = chatServer(agent, {
-    ...{ approvals, protocols: [chatPage(options)] },
+    ...{ approvals, protocols: [chatPage({ uncertain: 'user', ...options })] },
     ...server,
   });
   return (path: string, init: Sent = {}) => respond(new Request(`http://localhost${path}`, init));

@@ -51,7 +51,7 @@ const embedded = async (agent: Agent, options: EmbeddedOptions = {}) => {
       })
       .end(isStyle ? css : html);
   });
-  const protocols = [chatPage({ ...page, embedIn: embedIn(site) })];
+  const protocols = [chatPage({ uncertain: 'user', ...page, embedIn: embedIn(site) })];
   chat = new URL(await visiting.serve(agent, { protocols, ...server })).origin;
   const visitor = await visiting.visit(site);
   return { ...visitor, chat, site };

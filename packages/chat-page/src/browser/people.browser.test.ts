@@ -289,8 +289,11 @@ describe('a refusal', () => {
 
   it('of a proxy is in words', async () => {
     const { ask, page } = await open(agentOf([]));
-    await page.route('**/api/chat?**', (route) =>
-      route.fulfill({ status: 413, contentType: 'text/html', body: '<h1>nginx</h1>' }),
+    // Only questions: the list of conversations would say the same.
+    await page.route('**/api/chat?**', (route, request) =>
+      request.method() === 'POST'
+        ? route.fulfill({ status: 413, contentType: 'text/html', body: '<h1>nginx</h1>' })
+        : route.fallback(),
     );
     await ask('Hello');
     await page.getByText('This is too large for the server.').waitFor();

@@ -107,9 +107,16 @@ export const loaded =
     })(state);
   };
 
-/** The answers whose ends this tab does not know, or whose suspended tool calls it cannot show. Empty while one runs. */
+/**
+ * The answers whose ends this tab does not know, or whose suspended tool calls it cannot show, and the questions without an answer. Empty
+ * while one runs.
+ */
 export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
-  status === 'ready' ? messages.flatMap((message) => (isKnown(message) ? [] : [message.id])) : [];
+  status === 'ready'
+    ? messages
+        .filter((message, at) => !isKnown(message) || isUnanswered(message, at, messages))
+        .map(({ id }) => id)
+    : [];
 
 const isKnown = (message: UiMessage): boolean =>
   isQuestion(message) ||
@@ -122,32 +129,49 @@ export const restored =
   (facts: Facts): Update =>
   (state) => ({
     ...state,
-    messages: state.messages.map((message) => {
-      const chunks = facts[message.id];
-      return chunks === undefined || isKnown(message) ? message : withFacts(message, chunks);
+    messages: state.messages.flatMap((message, at) => {
+      const { id } = isQuestion(message) ? answerTo(message) : message;
+      const chunks = facts[id];
+      if (chunks === undefined) return [message];
+      if (!isUnanswered(message, at, state.messages)) {
+        return [isKnown(message) ? message : withFacts(message, chunks)];
+      }
+      const answer = withFacts(answerTo(message), chunks);
+      return answer.end?.error === undefined ? [message] : [message, answer];
     }),
   });
+
+/** The id of a question begins with that of its answer. */
+const answerTo = ({ id }: UiMessage): UiMessage => ({
+  id: id.split('/', 1)[0] ?? '',
+  role: 'assistant',
+  parts: [],
+});
 
 /** The messages of the history. Answers that this tab has seen keep what the history lacks, such as sources and errors. */
 const merged = (shown: readonly UiMessage[], { messages, running }: History) => {
   const seen = new Map(shown.map((message) => [message.id, message]));
-  const known = messages.map((message, at) => {
-    const isOpen = running !== undefined && at === messages.length - 1;
+  return messages.flatMap((message, at) => {
+    if (running !== undefined && at === messages.length - 1) return [message];
     const before = seen.get(message.id);
-    if (before === undefined || isOpen) return message;
-    return isSame(before, message) ? before : stillCancelled(before, message);
+    const failed = isUnanswered(message, at, messages) && failedAfter(message, shown);
+    const known =
+      before === undefined || isSame(before, message)
+        ? (before ?? message)
+        : stillCancelled(before, message);
+    return failed ? [known, failed] : [known];
   });
-  const [question, last] = shown.slice(-2);
-  // The history has nothing of an answer that has failed before its first word.
-  const hasFailed = last?.end?.error !== undefined && !seen.has(known.at(-1)?.id ?? '');
-  return hasFailed &&
-    running === undefined &&
-    last.role === 'assistant' &&
-    known.length === shown.length - 1 &&
-    question !== undefined &&
-    isSame(question, known.at(-1))
-    ? [...known, last]
-    : known;
+};
+
+const isUnanswered = (message: UiMessage, at: number, messages: readonly UiMessage[]): boolean =>
+  isQuestion(message) && messages[at + 1]?.role !== 'assistant';
+
+/** The answer to a question that has failed before its first word: the history has nothing of it. */
+const failedAfter = (question: UiMessage, shown: readonly UiMessage[]): UiMessage | undefined => {
+  const known = shown.findIndex(({ id }) => id === question.id);
+  const at = known === -1 ? shown.findLastIndex((it) => isSame(it, question)) : known;
+  const next = shown[at + 1];
+  return at !== -1 && next?.end?.error !== undefined ? next : undefined;
 };
 
 /** The message of the history, with the tool calls that a message of this tab has cancelled. */

@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, isFields, listOf, optional, textOf } from './fields.js';
-import { dataPart, failureOf } from './message-parts.js';
+import { cancelledText, dataPart, failureOf } from './message-parts.js';
 import {
   type AgentPart,
   type AgentProgress,
@@ -24,8 +24,11 @@ const reopened = ({ end, spent, ...open }: UiMessage): UiMessage => {
   return used === undefined ? open : { ...open, spent: used };
 };
 
-/** Adds the facts of an answer that the history does not have. Its sources come first, as they did. */
-export const withFacts = (message: UiMessage, chunks: readonly unknown[]): UiMessage => {
+/** Adds the facts of all calls of an answer that the history does not have. Its sources come first, as they did. */
+export const withFacts = (
+  { end: _, spent: __, ...message }: UiMessage,
+  chunks: readonly unknown[],
+): UiMessage => {
   const known = chunks.reduce<UiMessage>(
     (answer, chunk) =>
       fieldsOf(chunk)['type'] === 'start' ? reopened(answer) : withChunk(answer, chunk),
@@ -200,6 +203,13 @@ const withEnd = (message: UiMessage, type: string, fields: Fields): UiMessage =>
 
 /** If stopping an answer has cut the tools of its last step, they have not failed by themselves: the message of the interrupt follows them. */
 const stopped = (parts: readonly UiPart[]): readonly UiPart[] => {
+  const isAsked = ({ toolCallId }: ToolPart): boolean =>
+    parts.some(
+      (it) =>
+        it.type === 'approval' &&
+        it.data.toolCallId === toolCallId &&
+        it.data.status === 'requested',
+    );
   const isCut = ({ messageId = '' }: { readonly messageId?: string }) =>
     messageId.endsWith('/interrupted');
   if (!parts.some((part) => part.type === 'text' && isCut(part))) return parts;
@@ -207,7 +217,9 @@ const stopped = (parts: readonly UiPart[]): readonly UiPart[] => {
   const from = parts.slice(0, last + 1).findLastIndex(({ type }) => type === 'step-start');
   return parts.map((part, at) =>
     at > from && part.type === 'tool' && part.state === 'failed'
-      ? { ...part, state: 'stopped', errorText: 'You stopped the answer before it was done.' }
+      ? isAsked(part)
+        ? { ...part, state: 'cancelled', errorText: cancelledText }
+        : { ...part, state: 'stopped', errorText: 'You stopped the answer before it was done.' }
       : part,
   );
 };

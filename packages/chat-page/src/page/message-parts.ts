@@ -35,7 +35,7 @@ const partOf = (part: Fields): UiPart => {
 };
 
 /** The server's words for a tool call that a message has cancelled. */
-const cancelledText = 'The tool call was cancelled.';
+export const cancelledText = 'The tool call was cancelled.';
 
 /** The state of a tool call with this error. */
 export const failureOf = (errorText: string): ToolPart['state'] =>

@@ -158,7 +158,7 @@ export const Tool = (props: PartProps<ToolPart>) => {
   );
 };
 
-const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'cancelled', 'uncertain']);
+const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'denied', 'cancelled', 'uncertain']);
 
 const useResultForms = lazyModule(() => import('./result-form.js'));
 
