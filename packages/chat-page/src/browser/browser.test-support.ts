@@ -226,7 +226,12 @@ const listening = async (
   };
   closing.push(stop);
   subscription.add(
-    serve(agent, { port: 0, signals: [], protocols: [chatPage({ uncertain: 'user' })], ...options }).subscribe(served$),
+    serve(agent, {
+      port: 0,
+      signals: [],
+      protocols: [chatPage({ uncertain: 'user' })],
+      ...options,
+    }).subscribe(served$),
   );
   return { ...(await served), stop };
 };

@@ -71,6 +71,10 @@ describe('a file', () => {
     const large = Buffer.alloc(2_600_000, 1);
     await picker.setInputFiles({ name: 'large.bin', mimeType: '', buffer: large });
     await page.getByText('large.bin is too large: a file may have 2.5 MB.').waitFor();
+    // What is no picture would be refused by a model that is told it is one.
+    const broken = { name: 'broken.png', mimeType: 'image/png', buffer: Buffer.from('no picture') };
+    await picker.setInputFiles(broken);
+    await page.getByRole('button', { name: 'Remove broken.png' }).waitFor();
     const buffer = Buffer.from('a,b\n1,2\n');
     await picker.setInputFiles({ name: 'table.csv', mimeType: 'text/csv', buffer });
     await page.getByRole('button', { name: 'Remove table.csv' }).waitFor();
@@ -81,6 +85,14 @@ describe('a file', () => {
       type: 'file',
       name: 'table.csv',
       source: { kind: 'base64', mediaType: 'text/csv', data: buffer.toString('base64') },
+    });
+    expect(model.requests[0]?.messages.at(-1)?.content).toContainEqual({
+      type: 'file',
+      name: 'broken.png',
+      source: {
+        ...{ kind: 'base64', mediaType: 'application/octet-stream' },
+        data: broken.buffer.toString('base64'),
+      },
     });
     await page.getByRole('link', { name: 'table.csv' }).waitFor();
     await page.reload();
@@ -118,6 +130,8 @@ describe('the result of a tool', () => {
     hostile: { view: 'link', url: 'javascript:window.hit=1', title: 'Click' },
     star: { view: 'stars', count: 4 },
     other: { view: 'unknown', count: 4 },
+    inherited: { view: 'toString', count: 5 },
+    fragile: { view: 'fragile', count: 6 },
   };
 
   it('is a table, a picture, a link or what the module of the site draws, without any HTML', async () => {
@@ -129,6 +143,11 @@ describe('the result of a tool', () => {
       stars: (element, { count }) => {
         element.textContent = count + ' of 5 stars';
         try { element.innerHTML = '<i>no</i>'; } catch { element.append('!'); }
+        return 'no function';
+      },
+      fragile: (element) => {
+        element.append('Half');
+        return () => { document.documentElement.dataset.isRemoved = 'yes'; };
       },
     };`;
     const renderers: ChatProtocol = () => [
@@ -153,13 +172,19 @@ describe('the result of a tool', () => {
       expect(await page.getByRole('link', { name: 'Click' }).count()).toBe(0);
       await page.getByText('4 of 5 stars!').waitFor();
       await page.getByText('"view": "unknown"').waitFor();
+      await page.getByText('"view": "toString"').waitFor();
+      await page.getByText('Half').waitFor();
     };
     // The policy refuses HTML.
     await isShown();
     expect(await screens('views')).toEqual([]);
     await page.reload();
     await isShown();
-    expect(await close()).toEqual(expect.arrayContaining([expect.stringContaining('Trusted')]));
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await page.locator('html[data-is-removed=yes]').waitFor();
+    const errors = await close();
+    expect(errors.filter((it) => !it.includes('Trusted'))).toEqual([]);
+    expect(errors).not.toEqual([]);
   });
 });
 

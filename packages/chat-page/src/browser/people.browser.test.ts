@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, suspend, textOf, tool, type Tool } from 'millrace';
+import { approval, createAgent, requireApproval, suspend, textOf, tool, type Tool } from 'millrace';
 import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
 import { inProcessSessions } from 'millrace/sessions';
@@ -148,6 +148,46 @@ describe('after a restart of the server', () => {
     expect(await page.locator('.answer').count()).toBe(1);
   });
 
+  it('uncertain tools of one turn are settled together', async () => {
+    const store = storesOf();
+    const tools = ['send', 'pay'].map((name) =>
+      tool({ name, description: 'Acts.', run: () => NEVER }),
+    );
+    let isFirst = true;
+    const { ask, page, sees, isAnswered, stop, start } = await openRestarting(() => {
+      const calls = [toolCall('send', {}, 's'), toolCall('pay', {}, 'p'), finish()];
+      const model = scriptedModel(isFirst ? calls : [text('All is well.')]);
+      isFirst = false;
+      return {
+        agent: createAgent({ name: 'Helper', model, tools }),
+        options: { store: store() },
+      };
+    });
+    await ask('Send and pay.');
+    for (const name of ['send', 'pay']) await cardOf(page, name).getByText('Running').waitFor();
+    stop();
+    await page.getByText('Reconnecting…').waitFor();
+    await start();
+    const press = (name: string, label: string) =>
+      page
+        .getByRole('form', { name: `Outcome of ${name}` })
+        .getByRole('button', { name: label })
+        .click();
+    await press('send', 'Run it again');
+    const again = page.getByRole('button', { name: 'Run it again', pressed: true });
+    expect(await again.isDisabled()).toBe(true);
+    await press('pay', 'It happened');
+    await sees('All is well.');
+    await isAnswered();
+    const areShown = async () => {
+      await cardOf(page, 'send').getByText('Not done').waitFor();
+      await cardOf(page, 'pay').getByText('You said that it has happened.').waitFor();
+    };
+    await areShown();
+    await page.reload();
+    await areShown();
+  });
+
   it('an approval waits for the connection, and counts', async () => {
     const store = storesOf();
     const { ask, page, sees, isAnswered, stop, start } = await openRestarting(() => {
@@ -177,6 +217,48 @@ describe('after a restart of the server', () => {
     await isAnswered();
     expect(await page.getByText('no longer pending').count()).toBe(0);
     expect(await page.locator('.messages').getByRole('alert').count()).toBe(0);
+  });
+});
+
+describe('a question of a tool', () => {
+  it('is answered with Ctrl+Enter, and left with Esc', async () => {
+    const { ask, page, sees } = await open(agentOf(echoing('order'), [asking('Which colour?')]));
+    await ask('Order!');
+    const field = page.getByRole('textbox', { name: 'Your answer' });
+    await field.fill('Blue');
+    await field.press('Escape');
+    expect(await isFocused(page, '.tool summary')).toBe(true);
+    expect(await field.inputValue()).toBe('Blue');
+    await field.press('Control+Enter');
+    await sees('Blue');
+  });
+
+  it('for approval says when its arguments have changed, also to screen readers', async () => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
+    const run = ({ amount }: { amount: number }) => `Paid ${amount}.`;
+    const input = jsonSchema({
+      ...{ type: 'object', required: ['amount'] },
+      properties: { amount: { type: 'number' } },
+    });
+    const pay = tool({ name: 'pay', description: 'Pays.', input, run });
+    const agent = createAgent({
+      name: 'Helper',
+      model: scriptedModel([toolCall('pay', { amount: 5 }), finish()], [text('It is paid.')]),
+      tools: [requireApproval(pay, approvals.approve)],
+      use: [approval(() => ({ approved: true, input: { amount: 50 } }))],
+    });
+    const { ask, page, sees } = await open(agent, { approvals });
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Deny …' }).click();
+    await form.getByRole('textbox').press('Escape');
+    await form.getByRole('button', { name: 'Approve' }).click();
+    const words = 'The arguments have changed. Decide again.';
+    await form.getByText(words).waitFor();
+    await page.locator('[aria-live=polite]').getByText(words).waitFor();
+    await sees('"amount": 50');
+    await form.getByRole('button', { name: 'Approve' }).click();
+    await sees('It is paid.');
   });
 });
 

@@ -1,6 +1,7 @@
-import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { mustDecideAgain } from './approving.js';
 import { parsedJson } from './fields.js';
-import { ActionsContext, focusCard, InTab, Instead, Json, NotSent } from './pieces.js';
+import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
 
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
@@ -11,8 +12,10 @@ export const ApprovalForm = (props: {
   readonly input: unknown;
   /** Whether the tool call waits no longer. */
   readonly isOver: boolean;
+  /** Whether the user has seen other arguments before. */
+  readonly hasChanged?: boolean;
 }) => {
-  const { approval, input, isOver } = props;
+  const { approval, input, isOver, hasChanged = false } = props;
   const { toolName, token, expiresAt, mayEdit } = approval;
   const actions = useContext(ActionsContext);
   const [mode, setMode] = useState<'ask' | 'deny' | 'edit' | 'sent'>('ask');
@@ -27,6 +30,10 @@ export const ApprovalForm = (props: {
     if (hasMoved.current) form.current?.querySelector<HTMLElement>(next)?.focus();
     hasMoved.current = false;
   }, [mode]);
+  // The form is another one for other arguments: what it says from the start is not announced by itself.
+  useEffect(() => {
+    if (hasChanged) actions?.announce(mustDecideAgain(input));
+  }, []);
   const moveTo = (next: 'ask' | 'deny' | 'edit') => {
     hasMoved.current = true;
     setMode(next);
@@ -76,12 +83,17 @@ export const ApprovalForm = (props: {
       ref={form}
       class="ask"
       aria-label={label}
+      onKeyDown={formKeys((own) => {
+        if (mode === 'ask') focusCard(own);
+        else moveTo('ask');
+      })}
       onSubmit={(event) => {
         event.preventDefault();
         if (mode === 'deny') decide({ approved: false, ...(reason !== '' && { reason }) });
         else approve();
       }}
     >
+      {hasChanged && <p class="notice">{mustDecideAgain(input)}</p>}
       {question}
       <Instead />
       {mode === 'edit' ? (

@@ -70,7 +70,8 @@ export const approving$ = (
   return attempt$(token, 0);
 };
 
-const mustDecideAgain = (seen: unknown): string =>
+/** What the user reads if a question is not the one that was decided. */
+export const mustDecideAgain = (seen: unknown): string =>
   seen === undefined
     ? 'The server has asked again. Decide again.'
     : 'The arguments have changed. Decide again.';

@@ -2,11 +2,14 @@ import type { UiPart } from './ui-message.js';
 
 export type FilePart = Extract<UiPart, { type: 'file' }>;
 
-/** Reads a file of the user. Rejects with the reason, for the user. Larger pictures are scaled: models do so anyway, and the server limits requests. */
+/**
+ * Reads a file of the user. Rejects with the reason, for the user. Larger pictures are scaled: models do so anyway, and the server limits
+ * requests. What the browser cannot read as a picture is sent as a file: a model would refuse it, too.
+ */
 export const filePartOf = async (file: File): Promise<FilePart> => {
   if (file.size === 0) throw new Error(`${file.name} is empty.`);
   const isPicture = file.type.startsWith('image/') && file.type !== 'image/svg+xml';
-  const blob = isPicture && file.size > maxBytes ? await scaled(file) : file;
+  const blob = isPicture ? await pictureOf(file) : file;
   if (blob.size > maxFileBytes) {
     throw new Error(`${file.name} is too large: a file may have ${maxFileBytes / 1e6} MB.`);
   }
@@ -25,10 +28,10 @@ const maxSide = 1_568;
 /** In base64, one file fits into a request of a server with its default limit. */
 const maxFileBytes = 2_500_000;
 
-const scaled = async (file: File): Promise<Blob> => {
-  const bitmap = await createImageBitmap(file).catch(() => {
-    throw unreadable(file.name);
-  });
+const pictureOf = async (file: File): Promise<Blob> => {
+  const bitmap = await createImageBitmap(file).catch(() => undefined);
+  if (bitmap === undefined) return file.slice();
+  if (file.size <= maxBytes) return file;
   const factor = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
   const canvas = new OffscreenCanvas(bitmap.width * factor, bitmap.height * factor);
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);

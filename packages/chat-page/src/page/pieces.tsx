@@ -92,6 +92,18 @@ export const InTab = (props: {
 export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
   key === 'Enter' && !shiftKey && !isComposing;
 
+/** The keys of a form of a tool call: Ctrl+Enter submits it, and Esc leaves it, without stopping the answer. */
+export const formKeys =
+  (leave: (form: HTMLFormElement) => void) =>
+  (event: KeyboardEvent & { readonly currentTarget: HTMLFormElement }): void => {
+    const { key, ctrlKey, metaKey, isComposing, currentTarget } = event;
+    if (isComposing) return;
+    if (key === 'Enter' && (ctrlKey || metaKey)) currentTarget.requestSubmit();
+    else if (key === 'Escape') leave(currentTarget);
+    else return;
+    event.preventDefault();
+  };
+
 export const Working = () => (
   <p class="working" role="img" aria-label="Working">
     <i />

@@ -1,5 +1,5 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
-import { ActionsContext, InTab, Instead, Json, NotSent, focusCard } from './pieces.js';
+import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,
@@ -58,6 +58,7 @@ export const ResultForm = (props: {
       class="ask"
       aria-label={label}
       noValidate
+      onKeyDown={formKeys(focusCard)}
       onSubmit={(event) => {
         event.preventDefault();
         const form = event.currentTarget;

@@ -3,8 +3,8 @@ import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
 import { Json } from './pieces.js';
 import { safeUrl } from './safe-url.js';
 
-/** Draws the data of a tool into an empty element. Returns what to do when it is removed. */
-type Renderer = (element: HTMLElement, data: unknown) => (() => void) | undefined;
+/** Draws the data of a tool into an empty element. May return a function that cleans up when it is removed. */
+type Renderer = (element: HTMLElement, data: unknown) => unknown;
 
 const mostRows = 500;
 
@@ -103,30 +103,46 @@ const Link = ({ url, title }: Fields) => {
   );
 };
 
-/** A view that a module of the site draws. It gets data and an element; without a renderer for the view, or if that fails, JSON is shown. */
+/** A view that a module of the site draws. It gets data and an empty element; without a renderer for the view, or if that fails, JSON is shown. */
 const Foreign = ({ data, module }: { readonly data: unknown; readonly module: string }) => {
   const place = useRef<HTMLDivElement>(null);
-  const [hasFailed, setFailed] = useState(false);
+  const [failed, setFailed] = useState<unknown>();
   useEffect(() => {
-    let remove: (() => void) | undefined;
+    let remove: unknown;
     let isShown = true;
     loaded(module)
       .then((renderers) => {
-        const render = renderers[viewOf(data)];
-        if (typeof render !== 'function') throw new Error('There is no such renderer.');
-        // The module is the site's own.
-        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-        if (isShown && place.current) remove = (render as Renderer)(place.current, data);
+        if (isShown && place.current) remove = drawn(renderers, place.current, data);
       })
       .catch(() => {
-        setFailed(true);
+        setFailed(data);
       });
     return () => {
       isShown = false;
-      remove?.();
+      // The page goes on without what the site has drawn.
+      tried(() => typeof remove === 'function' && void remove());
+      place.current?.replaceChildren();
     };
   }, [data, module]);
-  return hasFailed ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
+  return failed === data ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
+};
+
+/** Draws data, and returns what the renderer returns. */
+const drawn = (renderers: Fields, element: HTMLElement, data: unknown): unknown => {
+  const view = viewOf(data);
+  const render = Object.hasOwn(renderers, view) ? renderers[view] : undefined;
+  if (typeof render !== 'function') throw new Error('There is no such renderer.');
+  // The module is the site's own.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  return (render as Renderer)(element, data);
+};
+
+const tried = (work: () => unknown): void => {
+  try {
+    work();
+  } catch (error) {
+    reportError(error);
+  }
 };
 
 const loaded = async (path: string): Promise<Fields> => {

@@ -166,7 +166,12 @@ const useResultForms = lazyModule(() => import('./result-form.js'));
 const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknown }) => {
   const { approval, suspended, uncertain } = waits;
   const known = useRef<Pick<Waits, 'approval' | 'suspended'>>({});
-  if (approval !== undefined) known.current = { approval };
+  const key = JSON.stringify(input);
+  const first = useRef<string | undefined>(undefined);
+  if (approval !== undefined) {
+    known.current = { approval };
+    first.current ??= key;
+  }
   if (suspended !== undefined) known.current = { suspended };
   const { current } = known;
   const forms = useResultForms(current.suspended !== undefined || uncertain !== undefined);
@@ -175,10 +180,11 @@ const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknow
       {current.approval !== undefined && (
         <ApprovalForm
           // The token changes when a server that has started again asks again.
-          key={JSON.stringify(input)}
+          key={key}
           approval={current.approval}
           input={input}
           isOver={approval === undefined}
+          hasChanged={first.current !== key}
         />
       )}
       {current.suspended !== undefined && forms !== undefined && (
