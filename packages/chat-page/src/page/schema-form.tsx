@@ -29,8 +29,6 @@ export const FieldView = (props: {
     </>
   );
   switch (field.kind) {
-    case 'group':
-      return <Group {...props} />;
     case 'flag':
       return (
         <div class="field-row">
@@ -46,15 +44,25 @@ export const FieldView = (props: {
           {below}
         </div>
       );
+    case 'group':
     case 'choice':
-    case 'choices':
-      return (
+    case 'choices': {
+      const inputs =
+        field.kind === 'group' ? (
+          <Group {...props} path={path} />
+        ) : (
+          <Options field={field} name={id} entry={entry} change={change} />
+        );
+      return field.kind === 'group' && field.name === '' ? (
+        inputs
+      ) : (
         <fieldset {...described}>
           <legend>{text}</legend>
-          <Options field={field} name={id} entry={entry} change={change} />
+          {inputs}
           {below}
         </fieldset>
       );
+    }
     default:
       return (
         <div class="field-row">
@@ -66,32 +74,22 @@ export const FieldView = (props: {
   }
 };
 
-const Group = ({
-  field,
-  entry,
-  change,
-  problems,
-  path = field.name,
-}: Parameters<typeof FieldView>[0]) => {
+const Group = (props: Parameters<typeof FieldView>[0] & { readonly path: string }) => {
+  const { field, entry, change, problems, path } = props;
   const entries = entriesIn(entry);
-  const rows = field.fields.map((it) => (
-    <FieldView
-      key={it.name}
-      field={it}
-      entry={entries[it.name]}
-      change={(next) => change({ ...entries, [it.name]: next })}
-      problems={problems}
-      path={path === '' ? it.name : `${path}.${it.name}`}
-    />
-  ));
-  return field.name === '' ? (
-    <>{rows}</>
-  ) : (
-    <fieldset>
-      <legend>{field.label}</legend>
-      {field.hint !== undefined && <small>{field.hint}</small>}
-      {rows}
-    </fieldset>
+  return (
+    <>
+      {field.fields.map((it) => (
+        <FieldView
+          key={it.name}
+          field={it}
+          entry={entries[it.name]}
+          change={(next) => change({ ...entries, [it.name]: next })}
+          problems={problems}
+          path={path === '' ? it.name : `${path}.${it.name}`}
+        />
+      ))}
+    </>
   );
 };
 
