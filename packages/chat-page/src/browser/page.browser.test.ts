@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, MillraceError, requireApproval, suspend, tool } from 'millrace';
+import { type Validator, createAgent, MillraceError, requireApproval, suspend, tool } from 'millrace';
 import { retrieve } from 'millrace/retrieval';
 import { jsonSchema } from 'millrace/schema';
 import { agentTool } from 'millrace/teams';
@@ -322,12 +322,12 @@ describe('a tool', () => {
     await visitor.screenshot('agent');
   });
 
-  const paying = (edits = true): Promise<Visitor> => {
+  const paying = (edits = true, input: Validator<{ readonly amount?: unknown }> = schema): Promise<Visitor> => {
     const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits });
     const pay = requireApproval(
       tool({
-        ...{ name: 'pay', description: 'Pays.', input: schema },
-        run: ({ amount }: { amount: number }) => `Paid ${amount}.`,
+        ...{ name: 'pay', description: 'Pays.', input },
+        run: ({ amount }: { amount?: unknown }) => `Paid ${String(amount)}.`,
       }),
       approvals.approve,
     );
@@ -383,7 +383,30 @@ describe('a tool', () => {
   });
 
   it('runs with edited arguments, once they are valid', async () => {
-    const { ask, page, sees, isAnswered, screenshot } = await paying();
+    const { ask, page, sees, isAnswered, screens } = await paying();
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Edit' }).click();
+    const field = form.getByRole('textbox', { name: 'Amount' });
+    expect(await field.inputValue()).toBe('5');
+    const submit = form.getByRole('button', { name: 'Approve edited' });
+    await field.fill('500');
+    await submit.click();
+    await form.getByText('Up to 100.').waitFor();
+    expect(await screens('approval-edit')).toEqual([]);
+    await field.fill('7');
+    await submit.click();
+    await isAnswered();
+    await page.getByRole('region', { name: 'Tool pay' }).locator('summary').click();
+    await sees('Paid 7.');
+  });
+
+  it('without a schema that a form can show runs with arguments that are edited as JSON', async () => {
+    const any = jsonSchema({
+      type: 'object',
+      additionalProperties: { type: 'number', maximum: 100 },
+    });
+    const { ask, page, sees, isAnswered } = await paying(true, any);
     await ask('Pay!');
     const form = page.getByRole('form', { name: 'Approval of pay' });
     await form.getByRole('button', { name: 'Edit' }).click();
@@ -398,7 +421,6 @@ describe('a tool', () => {
       .getByRole('alert')
       .getByText(/arguments|valid|amount/iu)
       .waitFor();
-    await screenshot('approval-edit');
     await field.fill('{ "amount": 7 }');
     await submit.click();
     await isAnswered();

@@ -1,10 +1,14 @@
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ArgumentsEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
 import { parsedJson } from './fields.js';
+import { lazyModule } from './lazy-module.js';
 import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
 
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
+
+const useArguments = lazyModule(() => import('./arguments-form.js'));
 
 /** Asks the user whether a tool may run: approve, deny with a reason, or edit the arguments. */
 export const ApprovalForm = (props: {
@@ -16,11 +20,15 @@ export const ApprovalForm = (props: {
   readonly hasChanged?: boolean;
 }) => {
   const { approval, input, isOver, hasChanged = false } = props;
-  const { toolName, token, expiresAt, mayEdit } = approval;
+  const { toolName, token, expiresAt, mayEdit, inputSchema } = approval;
   const actions = useContext(ActionsContext);
   const [mode, setMode] = useState<'ask' | 'deny' | 'edit' | 'sent'>('ask');
   const [reason, setReason] = useState('');
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
+  // The arguments in a form, if they have a schema that one can show; otherwise as JSON.
+  const [edit, setEdit] = useState<ArgumentsEdit>();
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const forms = useArguments(mayEdit && inputSchema !== undefined);
   const [problem, setProblem] = useState('');
   const form = useRef<HTMLFormElement>(null);
   const hasMoved = useRef(false);
@@ -37,6 +45,10 @@ export const ApprovalForm = (props: {
   const moveTo = (next: 'ask' | 'deny' | 'edit') => {
     hasMoved.current = true;
     setMode(next);
+  };
+  const begin = () => {
+    setEdit((known) => known ?? (inputSchema && forms?.editOf(inputSchema, input)));
+    moveTo('edit');
   };
   const decide = (verdict: Verdict) => {
     const back = mode;
@@ -55,11 +67,17 @@ export const ApprovalForm = (props: {
       decide({ approved: true });
       return;
     }
-    const read = parsedJson(edited);
-    if ('problem' in read) setProblem(read.problem);
-    else decide({ approved: true, input: read.value });
+    const read = edit === undefined ? parsedJson(edited) : forms?.readEdit(edit);
+    if (read === undefined) return;
+    if ('value' in read) decide({ approved: true, input: read.value });
+    else if ('problem' in read) setProblem(read.problem);
+    else setProblems(read.problems);
   };
-  if (isOver) return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? edited : ''} />;
+  if (isOver) {
+    const read = edit && forms?.readEdit(edit);
+    const own = read && 'value' in read ? JSON.stringify(read.value, null, 2) : edited;
+    return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? own : ''} />;
+  }
   const isSent = mode === 'sent';
   const label = `Approval of ${toolName}`;
   const question = (
@@ -96,10 +114,12 @@ export const ApprovalForm = (props: {
       {hasChanged && <p class="notice">{mustDecideAgain(input)}</p>}
       {question}
       <Instead />
-      {mode === 'edit' ? (
-        <JsonField label="Arguments, as JSON" value={edited} change={setEdited} />
-      ) : (
+      {mode !== 'edit' ? (
         json
+      ) : edit !== undefined && forms !== undefined ? (
+        <forms.ArgumentsFields edit={edit} change={setEdit} problems={problems} />
+      ) : (
+        <JsonField label="Arguments, as JSON" value={edited} change={setEdited} />
       )}
       {mode === 'deny' && (
         <label>
@@ -129,7 +149,7 @@ export const ApprovalForm = (props: {
             {mode !== 'edit' && (
               <>
                 {mayEdit && input !== undefined && (
-                  <button type="button" disabled={isSent} onClick={() => moveTo('edit')}>
+                  <button type="button" disabled={isSent} onClick={begin}>
                     Edit
                   </button>
                 )}

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, optional, textOf } from './fields.js';
+import { type Fields, fieldsOf, isFields, listOf, optional, textOf } from './fields.js';
 import type { Source, ToolPart, UiMessage, UiPart } from './ui-message.js';
 
 /** Reads the messages of a conversation from the server's history. */
@@ -74,7 +74,8 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const token = optional('token', fields['token']);
       const status = textOf(fields['status']);
       const mayEdit = fields['mayEdit'] === true;
-      const question = { toolCallId, toolName, status, mayEdit, ...token, ...until };
+      const schema = isFields(fields['inputSchema']) && { inputSchema: fields['inputSchema'] };
+      const question = { toolCallId, toolName, status, mayEdit, ...token, ...until, ...schema };
       return { type: 'approval', data: question };
     }
     case 'suspended': {

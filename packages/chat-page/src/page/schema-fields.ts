@@ -121,9 +121,11 @@ const wordsOf = (name: string): string => {
   return words === '' ? name : words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 
-/** The entry that a form begins with: the default of the schema. */
-export const entryFor = ({ kind, schema, fields, options }: Field): Entry => {
-  const { default: given } = schema;
+/** The entry that a form begins with. Default: the default of the schema. */
+export const entryFor = (
+  { kind, schema, fields, options }: Field,
+  given: unknown = schema['default'],
+): Entry => {
   switch (kind) {
     case 'flag':
       return given === true;
@@ -132,7 +134,9 @@ export const entryFor = ({ kind, schema, fields, options }: Field): Entry => {
     case 'choices':
       return indexesOf(options, listOf(given));
     case 'group':
-      return Object.fromEntries(fields.map((field) => [field.name, entryFor(field)]));
+      return Object.fromEntries(
+        fields.map((field) => [field.name, entryFor(field, fieldsOf(given)[field.name])]),
+      );
     case 'json':
       return given === undefined ? '' : JSON.stringify(given, null, 2);
     default:

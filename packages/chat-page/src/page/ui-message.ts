@@ -1,3 +1,5 @@
+import type { Fields } from './fields.js';
+
 /** A message of a conversation, as the page shows it. */
 export interface UiMessage {
   readonly id: string;
@@ -106,6 +108,8 @@ export interface Approval {
   readonly expiresAt?: number;
   /** The server takes an edited input. */
   readonly mayEdit: boolean;
+  /** The schema of its input. */
+  readonly inputSchema?: Fields;
 }
 
 export interface Suspended {

@@ -7,8 +7,9 @@ import type { ApprovalData, CommonUiMessageChunk } from './ui-message-chunk.js';
 export const toolNoticeChunks = (notice: Notice): readonly CommonUiMessageChunk[] => {
   switch (notice.name) {
     case 'approvalRequested': {
-      const { name: _, approvalToken = {}, ...use } = notice;
-      return [approval({ ...use, status: 'requested', ...approvalToken })];
+      const { name: _, approvalToken, inputSchema, ...use } = notice;
+      const schema = approvalToken?.mayEdit === true && inputSchema ? { inputSchema } : {};
+      return [approval({ ...use, status: 'requested', ...approvalToken, ...schema })];
     }
     case 'approvalDecided': {
       const { name: _, approved, ...use } = notice;

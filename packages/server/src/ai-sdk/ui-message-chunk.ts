@@ -1,5 +1,5 @@
 import type { CitationData } from '../parts/source.js';
-import type { Reply, Usage } from 'millrace';
+import type { JsonSchema, Reply, Usage } from 'millrace';
 import type { ShownCost } from '../parts/shown-cost.js';
 import type { SourceData } from '../parts/part.js';
 
@@ -69,6 +69,8 @@ export type ApprovalData = ToolCallData &
         readonly expiresAt?: number;
         /** The client may edit the input. */
         readonly mayEdit?: true;
+        /** With `mayEdit`: the schema of the input, as the model has it. */
+        readonly inputSchema?: JsonSchema;
       }
     | { readonly status: 'approved' | 'denied' }
   );

@@ -122,9 +122,10 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
       expect(all).toContain('Done.');
       const use = { [path === '/chat' ? 'toolName' : 'toolCallName']: 'pay', localId: 'p' };
       const token = expect.any(String);
+      const asked = path === '/chat' ? { inputSchema: { type: 'object' } } : {};
       expect(approvalsIn(all)).toMatchObject([
         use,
-        { ...use, token, expiresAt: expect.any(Number), mayEdit: true },
+        { ...use, ...asked, token, expiresAt: expect.any(Number), mayEdit: true },
         use,
       ]);
       expect(JSON.stringify(approvalsIn(all).at(-1))).not.toMatch(/token|Too much/);

@@ -65,6 +65,9 @@ export const createCallParts = (by: CallRef): CallParts => {
     toolCallId: (localId) => messages.current?.toolCallId(localId),
     take: (event) => {
       switch (event.type) {
+        case 'preReasoning':
+          tools.offer(event.options.tools ?? []);
+          return steps.take(event) ?? [];
         case 'postReasoning':
         case 'postSummary':
           return answered(event);

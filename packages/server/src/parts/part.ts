@@ -1,4 +1,5 @@
 import type {
+  JsonSchema,
   AgentEvent,
   AudioBlock,
   Citation,
@@ -52,6 +53,8 @@ export type Notice =
       readonly name: 'approvalRequested';
       /** The token that decides on it, once it exists. */
       readonly approvalToken?: ApprovalToken;
+      /** The schema of its arguments, if the model was offered the tool. */
+      readonly inputSchema?: JsonSchema;
     } & ToolCallRef)
   | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolCallRef)
   | ({

@@ -1,10 +1,12 @@
-import type { AgentEvent, Envelope, ToolCallBlock } from 'millrace';
+import type { AgentEvent, Envelope, ToolCallBlock, ToolDeclaration } from 'millrace';
 import type { CallRef, Notice, Part, ToolCallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
 import type { ShownMessages } from './shown-messages.js';
 
 /** Converts the events of the tool calls of one call to parts. */
 export interface ToolParts {
+  /** The tools that the model is offered from now on. */
+  offer(tools: readonly ToolDeclaration[]): void;
   /** Returns `undefined` for other events. */
   take(event: AgentEvent): readonly Part[] | undefined;
   /** The ids in the client of the suspended tool calls whose results it brings. */
@@ -19,6 +21,7 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
   /** The message with suspended tools. */
   let suspended: ShownMessage | undefined;
   const pending: string[] = [];
+  let offered: readonly ToolDeclaration[] = [];
   const { denied } = messages;
   const actingMessage = ({ iteration }: Envelope): ShownMessage =>
     messages.currentOr(`${by.callId}/${iteration}`);
@@ -26,6 +29,9 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
     noticeIn(actingMessage(event), event.toolCall, by, noticeOf);
   return {
     pending,
+    offer: (tools) => {
+      offered = tools;
+    },
     keepSuspended: () => {
       suspended = undefined;
     },
@@ -48,7 +54,10 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
           return notify({ ...event, toolCall }, (it) => ({ name: 'repaired', ...it }));
         }
         case 'approvalRequested':
-          return notify(event, (it) => ({ name: 'approvalRequested', ...it }));
+          return notify(event, (it) => {
+            const inputSchema = offered.find(({ name }) => name === it.toolName)?.inputSchema;
+            return { name: 'approvalRequested', ...it, ...(inputSchema && { inputSchema }) };
+          });
         case 'approvalDecided': {
           const { approved } = event;
           if (!approved) denied.add(event.toolCall.id);
