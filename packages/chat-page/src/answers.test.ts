@@ -237,7 +237,7 @@ const left = async (
 ) => {
   const driver = inProcessCalls();
   const sessions = inProcessSessions();
-  const started$ = new ReplaySubject<string>();
+  const started$ = new ReplaySubject<string>(names.length);
   const tools = names.map((name) =>
     tool({
       ...{ name, description: 'Acts.' },

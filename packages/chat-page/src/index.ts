@@ -60,7 +60,7 @@ export interface ChatPageOptions {
   readonly embedIn?: readonly string[] | undefined;
   /**
    * Who says how a tool call has ended that was running when the server stopped: your `program`, or the `user`, who may then let a tool run
-   * again that has already run. Default: `program`, and the page says so.
+   * again that has already run. Default: `program`, and the card names it.
    */
   readonly uncertain?: UncertainBy | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */

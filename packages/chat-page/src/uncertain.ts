@@ -50,7 +50,7 @@ export const chunkOf = ({ toolCallId, toolName }: Uncertain, by: UncertainBy): o
 
 type Outcome = keyof typeof outcomes;
 
-/** What the model reads. Only this: the user cannot make up the output of a tool. */
+/** The results that the model reads. Only these: the user cannot make up the output of a tool. */
 const outcomes = {
   again:
     'The user has found out that this has not happened. Call the tool again, with the same arguments.',
@@ -62,7 +62,7 @@ const outcomes = {
 const isOutcome = (value: unknown): value is Outcome =>
   typeof value === 'string' && Object.hasOwn(outcomes, value);
 
-/** What has to run again has not failed. */
+/** A tool call that has to run again has not failed. */
 const resultFor = (outcome: Outcome): unknown =>
   toolOutput({
     content: outcomes[outcome],

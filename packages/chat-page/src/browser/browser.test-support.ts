@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
@@ -91,8 +92,20 @@ export interface Visitor {
   readonly secondTab: () => Promise<Visitor>;
 }
 
-/** Opens pages, and closes them and their servers after a test. Errors of scripts and of the policy fail it. */
-export const visits = (browser: () => Browser) => {
+/** Opens pages in a browser of the suite, and closes them and their servers after each test. Errors of scripts and of the policy fail it. */
+export const visits = () => {
+  let launched: Browser | undefined;
+  const browser = (): Browser => {
+    if (launched === undefined) throw new Error('There is no browser.');
+    return launched;
+  };
+  beforeAll(async () => {
+    launched = await launch();
+  });
+  afterAll(() => launched?.close());
+  afterEach(async () => {
+    expect(await close()).toEqual([]);
+  });
   const closing: (() => unknown)[] = [];
   const errors: string[] = [];
   const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Visitor> => {
@@ -158,6 +171,10 @@ export const visits = (browser: () => Browser) => {
       secondTab: () => tabIn(context, page.url()),
     };
   };
+  const close = async (): Promise<readonly string[]> => {
+    for (const end of closing.splice(0)) await end();
+    return errors.splice(0);
+  };
   return {
     visit,
     /** Serves an agent with the page, and returns its address. */
@@ -195,10 +212,7 @@ export const visits = (browser: () => Browser) => {
         },
       };
     },
-    close: async (): Promise<readonly string[]> => {
-      for (const close of closing.splice(0)) await close();
-      return errors.splice(0);
-    },
+    close,
   };
 };
 

@@ -1,27 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createAgent, tool, toolOutput } from 'millrace';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import type { ChatProtocol } from '@millrace/server/chat';
-import type { Browser } from 'playwright-core';
 import { of } from 'rxjs';
 import { isRecord } from 'millrace/values';
 import { chatPage, type Feedback } from '../index.js';
-import { agentOf, launch, visits } from './browser.test-support.js';
+import { agentOf, visits } from './browser.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open, close } = visits();
 
 const logo =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'%3E%3Crect width='9' height='9' fill='purple'/%3E%3C/svg%3E".replaceAll(

@@ -1,22 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { suspend, tool } from 'millrace';
 import { finish, text, toolCall } from 'millrace/testing';
-import type { Browser, Page } from 'playwright-core';
-import { agentOf, held, launch, violations, visits, type Visitor } from './browser.test-support.js';
+import type { Page } from 'playwright-core';
+import { agentOf, held, violations, visits, type Visitor } from './browser.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, visit, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open, visit } = visits();
 
 const answersOf = (...texts: readonly string[]) => agentOf(texts.map((it) => [text(it)]));
 const listOf = (page: Page) => page.getByRole('navigation', { name: 'Conversations' });

@@ -1,26 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, it } from '@jest/globals';
 import { text } from 'millrace/testing';
 import { chatServer } from '@millrace/server/chat';
 import { toNodeListener } from '@millrace/server/node';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
-import type { Browser } from 'playwright-core';
 import { chatPage } from '../index.js';
-import { agentOf, launch, visits } from './browser.test-support.js';
+import { agentOf, visits } from './browser.test-support.js';
 
-let browser: Browser;
 const closing: (() => unknown)[] = [];
-const visiting = visits(() => browser);
+const visiting = visits();
 
-beforeAll(async () => {
-  browser = await launch();
-});
 afterEach(async () => {
-  expect(await visiting.close()).toEqual([]);
   for (const close of closing.splice(0)) await close();
 });
-afterAll(() => browser.close());
 
 const chat = async (): Promise<string> => {
   const server = chatServer(agentOf([[text('Hello.')]]), { protocols: [chatPage()] });

@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { HttpAgent, type Message } from '@ag-ui/client';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type { Response as OpenAiResponse } from 'openai/resources/responses/responses';
-import type { Browser } from 'playwright-core';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
-import { launch, visits } from './browser.test-support.js';
+import { visits } from './browser.test-support.js';
 
 /** What the model and the tool of a server do. */
 interface Life {
@@ -189,23 +188,13 @@ const outputOf = (response: OpenAiResponse | undefined) =>
       : item.type;
   });
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { visit, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
+const { visit } = visits();
 let directory = '';
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'millrace-page-'));
 });
 afterEach(async () => {
   children.splice(0).forEach((child) => child.kill('SIGKILL'));
-  expect(await close()).toEqual([]);
   await rm(directory, { recursive: true, force: true });
 });
 

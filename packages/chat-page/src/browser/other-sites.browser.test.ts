@@ -1,22 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Agent, requireApproval, suspend, tool } from 'millrace';
 import { finish, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { ServeOptions } from '@millrace/server/node';
-import type { Browser, Frame, Page } from 'playwright-core';
+import type { Frame, Page } from 'playwright-core';
 import { chatPage, type ChatPageOptions } from '../index.js';
-import { agentOf, held, launch, violations, visits } from './browser.test-support.js';
+import { agentOf, held, violations, visits } from './browser.test-support.js';
 
-let browser: Browser;
-const visiting = visits(() => browser);
-
-beforeAll(async () => {
-  browser = await launch();
-});
-afterEach(async () => {
-  expect(await visiting.close()).toEqual([]);
-});
-afterAll(() => browser.close());
+const visiting = visits();
 
 /** A page with a strict policy of its own: it allows nothing but the script and the frame. */
 const siteOf = (chat: string, attributes: string) => ({

@@ -1,27 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Validator, createAgent, MillraceError, requireApproval, suspend, tool } from 'millrace';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Validator,
+  createAgent,
+  MillraceError,
+  requireApproval,
+  suspend,
+  tool,
+} from 'millrace';
 import { retrieve } from 'millrace/retrieval';
 import { jsonSchema } from 'millrace/schema';
 import { agentTool } from 'millrace/teams';
 import { finish, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
-import type { Browser } from 'playwright-core';
 import { of, Subject } from 'rxjs';
-import { agentOf, held, launch, violations, visits, type Visitor } from './browser.test-support.js';
+import { agentOf, held, violations, visits, type Visitor } from './browser.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open } = visits();
 
 const markdown = `## Fjords
 
@@ -322,7 +316,10 @@ describe('a tool', () => {
     await visitor.screenshot('agent');
   });
 
-  const paying = (edits = true, input: Validator<{ readonly amount?: unknown }> = schema): Promise<Visitor> => {
+  const paying = (
+    edits = true,
+    input: Validator<{ readonly amount?: unknown }> = schema,
+  ): Promise<Visitor> => {
     const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits });
     const pay = requireApproval(
       tool({
@@ -527,7 +524,7 @@ describe('a message', () => {
     // Once it is online, the page also tries by itself.
     const again = page.getByRole('button', { name: 'Try again' });
     await again.click({ timeout: 3_000 }).catch(() => undefined);
-    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await page.locator('.messages').getByRole('alert').waitFor({ state: 'detached' });
     expect(await page.locator('.question').count()).toBe(0);
   });
 });

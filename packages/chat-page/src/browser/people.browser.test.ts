@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { approval, createAgent, requireApproval, suspend, textOf, tool, type Tool } from 'millrace';
 import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
@@ -7,23 +7,11 @@ import { agentTool } from 'millrace/teams';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { cost } from 'millrace/traffic';
 import { approvalQueue } from '@millrace/server/approvals';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { NEVER } from 'rxjs';
-import { agentOf, launch, visits } from './browser.test-support.js';
+import { agentOf, visits } from './browser.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, openRestarting, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open, openRestarting } = visits();
 
 const asking = (request: unknown): Tool =>
   tool({ name: 'order', description: 'Orders.', run: () => suspend(request) });

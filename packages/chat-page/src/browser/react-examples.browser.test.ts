@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, requireApproval, tool } from 'millrace';
 import { jsonSchema } from 'millrace/schema';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
@@ -7,9 +7,8 @@ import { agUi } from '@millrace/server/ag-ui';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { build } from 'esbuild';
-import type { Browser } from 'playwright-core';
 import { of } from 'rxjs';
-import { held, launch, visits } from './browser.test-support.js';
+import { held, visits } from './browser.test-support.js';
 
 const examples = join(import.meta.dirname, '../../../../examples/react');
 
@@ -37,21 +36,12 @@ const pageOf = async (name: string): Promise<ChatProtocol> => {
   ];
 };
 
-let browser: Browser | undefined;
 const pages = new Map<string, ChatProtocol>();
 beforeAll(async () => {
-  browser = await launch();
   for (const name of ['use-chat', 'ag-ui']) pages.set(name, await pageOf(name));
 });
-afterAll(() => browser?.close());
 
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open } = visits();
 
 /** Opens an example over an agent that may pay, once it is approved. */
 const openExample = (name: string, ...answers: readonly ScriptedAnswer[]) => {

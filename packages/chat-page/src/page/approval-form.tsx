@@ -4,7 +4,6 @@ import { mustDecideAgain } from './approving.js';
 import { parsedJson } from './fields.js';
 import { lazyModule } from './lazy-module.js';
 import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
-
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
 

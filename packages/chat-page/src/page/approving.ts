@@ -70,7 +70,7 @@ export const approving$ = (
   return attempt$(token, 0);
 };
 
-/** What the user reads if a question is not the one that was decided. */
+/** The words for a question that is not the one that was decided. */
 export const mustDecideAgain = (seen: unknown): string =>
   seen === undefined
     ? 'The server has asked again. Decide again.'

@@ -10,7 +10,6 @@ import {
   of,
   type Subject,
   tap,
-  throwError,
 } from 'rxjs';
 import {
   added,
@@ -121,18 +120,20 @@ const bringing = (
   const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> => {
     const { messages } = state$.value;
     const shown = messages.map((message) => withOutcome(message, toolCallId, outcome));
-    const said = shown
+    const outcomes = shown
       .flatMap(uncertainIn)
       .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
     const shown$ = of(set({ messages: shown }));
-    if (said.some(({ length }) => length === 0)) return shown$;
+    if (outcomes.some(({ length }) => length === 0)) return shown$;
     return concat(
       shown$,
-      server.settle$(id, { outcomes: Object.fromEntries(said.flat()) }).pipe(
+      server.settle$(id, { outcomes: Object.fromEntries(outcomes.flat()) }).pipe(
         catchError((error: unknown) =>
           concat(
             of(set({ messages: messages.map((message) => withOutcome(message)) })),
-            throwError(() => error),
+            defer(() => {
+              throw error;
+            }),
           ),
         ),
       ),

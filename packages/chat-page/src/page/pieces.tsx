@@ -73,18 +73,20 @@ export const Instead = () => (
 /** The question of a tool in a frame of another site, which could lead clicks there: users decide in a tab of its own. */
 export const InTab = (props: {
   readonly label: string;
-  /** The address of the conversation there. */
-  readonly tab: string;
+  /** The address of the conversation there. Without it, no user decides. */
+  readonly tab: string | undefined;
   readonly children: ComponentChildren;
 }) => (
   <section class="ask" aria-label={props.label}>
     {props.children}
     <Instead />
-    <p>
-      <a href={props.tab} target="_blank" rel="noopener">
-        Open in a tab of its own to decide
-      </a>
-    </p>
+    {props.tab !== undefined && (
+      <p>
+        <a href={props.tab} target="_blank" rel="noopener">
+          Open in a tab of its own to decide
+        </a>
+      </p>
+    )}
   </section>
 );
 

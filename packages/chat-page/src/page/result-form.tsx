@@ -118,7 +118,7 @@ const choices = [
 
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
-  const { toolCallId, toolName, by, outcome: said } = uncertain;
+  const { toolCallId, toolName, by, outcome: chosen } = uncertain;
   const { send, tab } = useContext(ActionsContext) ?? {};
   const name = `Outcome of ${toolName}`;
   const asked = (
@@ -127,17 +127,9 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
       {by === 'user' ? ': please find out.' : '. The program of this chat decides.'}
     </p>
   );
-  if (by === 'program') {
+  if (by === 'program' || tab !== undefined)
     return (
-      <section class="ask" aria-label={name}>
-        {asked}
-        <Instead />
-      </section>
-    );
-  }
-  if (tab !== undefined)
-    return (
-      <InTab label={name} tab={tab}>
+      <InTab label={name} tab={by === 'program' ? undefined : tab}>
         {asked}
       </InTab>
     );
@@ -150,8 +142,8 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           <button
             key={outcome}
             type="button"
-            disabled={said !== undefined}
-            aria-pressed={said === outcome}
+            disabled={chosen !== undefined}
+            aria-pressed={chosen === outcome}
             onClick={(event) => {
               focusCard(event.currentTarget.form);
               send?.({ type: 'settle', toolCallId, outcome });
@@ -161,7 +153,7 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           </button>
         ))}
       </div>
-      {said !== undefined && (
+      {chosen !== undefined && (
         <p class="notice">If other tools wait for their outcomes, too, they go on together.</p>
       )}
     </form>

@@ -4,7 +4,7 @@ import { Json } from './pieces.js';
 import { safeUrl } from './safe-url.js';
 
 /** Draws the data of a tool into an empty element. May return a function that cleans up when it is removed. */
-type Renderer = (element: HTMLElement, data: unknown) => unknown;
+type Renderer = (element?: HTMLElement, data?: unknown) => unknown;
 
 const mostRows = 500;
 
@@ -43,7 +43,7 @@ export const ToolOutput = (props: {
   }
 };
 
-/** What the user has said of an uncertain tool call. */
+/** The user's word for an uncertain tool call. */
 const wordsFor = new Map<unknown, string>([
   ['happened', 'You said that it has happened.'],
   ['again', 'You said that it has not happened. The model was asked to run it again.'],
@@ -108,7 +108,7 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
   const place = useRef<HTMLDivElement>(null);
   const [failed, setFailed] = useState<unknown>();
   useEffect(() => {
-    let remove: unknown;
+    let remove: () => unknown = () => undefined;
     let isShown = true;
     loaded(module)
       .then((renderers) => {
@@ -119,23 +119,24 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
       });
     return () => {
       isShown = false;
-      // The page goes on without what the site has drawn.
-      tried(() => typeof remove === 'function' && void remove());
+      tried(remove);
       place.current?.replaceChildren();
     };
   }, [data, module]);
   return failed === data ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
 };
 
-/** Draws data, and returns what the renderer returns. */
-const drawn = (renderers: Fields, element: HTMLElement, data: unknown): unknown => {
+/** Draws data, and returns the function that cleans up. */
+const drawn = (renderers: Fields, element: HTMLElement, data: unknown): (() => unknown) => {
   const view = viewOf(data);
   const render = Object.hasOwn(renderers, view) ? renderers[view] : undefined;
-  if (typeof render !== 'function') throw new Error('There is no such renderer.');
-  // The module is the site's own.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  return (render as Renderer)(element, data);
+  if (!isCallable(render)) throw new Error('There is no such renderer.');
+  const remove = render(element, data);
+  return isCallable(remove) ? remove : () => undefined;
 };
+
+/** The module is the site's own. */
+const isCallable = (value: unknown): value is Renderer => typeof value === 'function';
 
 const tried = (work: () => unknown): void => {
   try {

@@ -125,7 +125,7 @@ export interface Uncertain {
   readonly toolName: string;
   /** Who says how it has ended. */
   readonly by: 'user' | 'program';
-  /** What the user has said, until the outcomes of all are known. */
+  /** The user's word, until those for the others have come, too. */
   readonly outcome?: SettledAs | undefined;
 }
 

@@ -38,7 +38,7 @@ export interface Reading {
 /** Which events of a call are read. */
 export interface ReadOptions {
   /** Without the pieces of texts and the progress of tools. Default: false. */
-  readonly areSteps?: boolean;
+  readonly areSteps?: boolean | undefined;
 }
 
 /** How long a reader waits for the record of a call that runs, in milliseconds. */

@@ -1,4 +1,11 @@
-import { type AgentEvent, type ChunkOf, type EventOf, textOf, toolCallsOf } from 'millrace';
+import {
+  type AgentEvent,
+  type ChunkOf,
+  type EventOf,
+  textOf,
+  type ToolDeclaration,
+  toolCallsOf,
+} from 'millrace';
 import type { RetrievedPassage } from 'millrace/retrieval';
 import type { Notice, Part, SourceData, CallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
@@ -24,8 +31,8 @@ export interface CallParts {
 /** Tracks the steps of one call, and in each step the growing message and its tool calls. */
 export const createCallParts = (by: CallRef): CallParts => {
   const messages = createShownMessages(by);
-  const tools = createToolParts(by, messages);
   const steps = createSteps(by, messages);
+  const tools = createToolParts(by, messages, steps.schemaOf);
   const close = (): readonly Part[] => [...steps.end(), ...tools.cancelSuspended()];
   const pause = (): readonly Part[] => messages.current?.pause() ?? [];
 
@@ -65,9 +72,6 @@ export const createCallParts = (by: CallRef): CallParts => {
     toolCallId: (localId) => messages.current?.toolCallId(localId),
     take: (event) => {
       switch (event.type) {
-        case 'preReasoning':
-          tools.offer(event.options.tools ?? []);
-          return steps.take(event) ?? [];
         case 'postReasoning':
         case 'postSummary':
           return answered(event);
@@ -87,6 +91,7 @@ export const createCallParts = (by: CallRef): CallParts => {
 /** The steps of a call: each asks the model, whose chunks show a message. */
 const createSteps = (by: CallRef, messages: ShownMessages) => {
   let step: string | undefined;
+  let offered: readonly ToolDeclaration[] = [];
   const end = (): readonly Part[] => {
     const parts = messages.end();
     if (step === undefined) return parts;
@@ -107,10 +112,12 @@ const createSteps = (by: CallRef, messages: ShownMessages) => {
   return {
     end,
     next,
+    schemaOf: (toolName: string) => offered.find(({ name }) => name === toolName)?.inputSchema,
     /** Returns `undefined` for other events. */
     take: (event: AgentEvent): readonly Part[] | undefined => {
       switch (event.type) {
         case 'preReasoning':
+          offered = event.options.tools ?? [];
           return next(String(event.iteration));
         case 'preSummary':
           return next('summary');

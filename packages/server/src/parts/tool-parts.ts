@@ -1,12 +1,10 @@
-import type { AgentEvent, Envelope, ToolCallBlock, ToolDeclaration } from 'millrace';
+import type { AgentEvent, Envelope, JsonSchema, ToolCallBlock } from 'millrace';
 import type { CallRef, Notice, Part, ToolCallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
 import type { ShownMessages } from './shown-messages.js';
 
 /** Converts the events of the tool calls of one call to parts. */
 export interface ToolParts {
-  /** The tools that the model is offered from now on. */
-  offer(tools: readonly ToolDeclaration[]): void;
   /** Returns `undefined` for other events. */
   take(event: AgentEvent): readonly Part[] | undefined;
   /** The ids in the client of the suspended tool calls whose results it brings. */
@@ -17,11 +15,14 @@ export interface ToolParts {
   cancelSuspended(): readonly Part[];
 }
 
-export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts => {
+export const createToolParts = (
+  by: CallRef,
+  messages: ShownMessages,
+  schemaOf: (toolName: string) => JsonSchema | undefined,
+): ToolParts => {
   /** The message with suspended tools. */
   let suspended: ShownMessage | undefined;
   const pending: string[] = [];
-  let offered: readonly ToolDeclaration[] = [];
   const { denied } = messages;
   const actingMessage = ({ iteration }: Envelope): ShownMessage =>
     messages.currentOr(`${by.callId}/${iteration}`);
@@ -29,9 +30,6 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
     noticeIn(actingMessage(event), event.toolCall, by, noticeOf);
   return {
     pending,
-    offer: (tools) => {
-      offered = tools;
-    },
     keepSuspended: () => {
       suspended = undefined;
     },
@@ -54,22 +52,17 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
           return notify({ ...event, toolCall }, (it) => ({ name: 'repaired', ...it }));
         }
         case 'approvalRequested':
-          return notify(event, (it) => {
-            const inputSchema = offered.find(({ name }) => name === it.toolName)?.inputSchema;
-            return { name: 'approvalRequested', ...it, ...(inputSchema && { inputSchema }) };
-          });
+          return notify(event, (it) => askedOn(it, schemaOf(it.toolName)));
         case 'approvalDecided': {
           const { approved } = event;
           if (!approved) denied.add(event.toolCall.id);
           return notify(event, (it) => ({ name: 'approvalDecided', ...it, approved }));
         }
-        case 'suspended': {
-          const { request, from } = event;
+        case 'suspended':
           return notify(event, (it) => {
-            if (from === 'client') pending.push(it.toolCallId);
-            return { name: 'suspended', ...it, request, from };
+            if (event.from === 'client') pending.push(it.toolCallId);
+            return { name: 'suspended', ...it, request: event.request, from: event.from };
           });
-        }
         case 'postActing': {
           const shown = actingMessage(event);
           if (event.result.suspended !== undefined) suspended = shown;
@@ -81,6 +74,12 @@ export const createToolParts = (by: CallRef, messages: ShownMessages): ToolParts
     },
   };
 };
+
+const askedOn = (toolCall: ToolCallRef, inputSchema: JsonSchema | undefined): Notice => ({
+  name: 'approvalRequested',
+  ...toolCall,
+  ...(inputSchema && { inputSchema }),
+});
 
 type ToolEvent = Envelope & { readonly toolCall: ToolCallBlock };
 
