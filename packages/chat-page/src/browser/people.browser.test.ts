@@ -9,6 +9,7 @@ import { cost } from 'millrace/traffic';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { Page } from 'playwright-core';
 import { NEVER } from 'rxjs';
+import { chatPage } from '../index.js';
 import { agentOf, visits } from './browser.test-support.js';
 
 const { open, openRestarting } = visits();
@@ -148,7 +149,10 @@ describe('after a restart of the server', () => {
       isFirst = false;
       return {
         agent: createAgent({ name: 'Helper', model, tools }),
-        options: { store: store() },
+        options: {
+          store: store(),
+          protocols: [chatPage({ uncertain: 'user', models: ['Usual', 'Deep'] })],
+        },
       };
     });
     await ask('Send and pay.');
@@ -164,7 +168,12 @@ describe('after a restart of the server', () => {
     await press('send', 'Run it again');
     const again = page.getByRole('button', { name: 'Run it again', pressed: true });
     expect(await again.isDisabled()).toBe(true);
+    await page.getByRole('combobox', { name: 'Model' }).selectOption('Deep');
+    const sent = page.waitForRequest(/uncertain$/u);
     await press('pay', 'It happened');
+    const body: unknown = (await sent).postDataJSON();
+    expect(body).toMatchObject({ model: 'Deep' });
+    expect(Object.values((body as { outcomes: object }).outcomes)).toEqual(['again', 'happened']);
     await sees('All is well.');
     await isAnswered();
     const areShown = async () => {
