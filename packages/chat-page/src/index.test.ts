@@ -81,7 +81,7 @@ describe('the chat page', () => {
     expect(sum).toBeLessThan(90_000);
     const script = await (await get(files.find((path) => path.endsWith('.js')) ?? '')).text();
     const later = [...script.matchAll(/import\(["'`]\.\/(page-[\w-]+\.js)["'`]\)/gu)];
-    expect(later).toHaveLength(3);
+    expect(later).toHaveLength(4);
     for (const [, name = ''] of later) expect((await get(`/${name}`)).status).toBe(200);
   });
 

@@ -308,7 +308,13 @@ describe('a lost connection', () => {
     page.retry(lost);
     await page.shows('Yes.');
     const state = await page.ready();
-    expect(linesOf(state)).toEqual(['user: Failed?', 'user: Arrived?', 'assistant: Yes.']);
+    expect(linesOf(state)).toEqual([
+      'user: Failed?',
+      'assistant: ',
+      'user: Arrived?',
+      'assistant: Yes.',
+    ]);
+    expect(state.messages[1]?.end?.error).toBeDefined();
     expect([state.unsent, network.asked.length]).toEqual([[], 2]);
   });
 
