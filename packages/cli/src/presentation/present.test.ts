@@ -368,8 +368,8 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     });
     const model = scriptedModel([toolCall('ask'), toolCall('leak')], [text('No.')]);
     const all = printed({ name: 'lead', model, tools: [ask, leak] });
-    expect(all).toContain('    • lead/helper failed (auth): The key $API_KEY is refused.\n');
-    expect(all).toContain('Authorization: Bearer $API_KEY');
+    expect(all).toContain('    • lead/helper failed (auth): The key [redacted] is refused.\n');
+    expect(all).toContain('Authorization: Bearer [redacted]');
     expect(all).not.toContain(key);
   });
 

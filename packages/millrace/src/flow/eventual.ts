@@ -2,7 +2,7 @@ import {
   EMPTY,
   isObservable,
   Observable,
-  type Observer,
+  type OperatorFunction,
   of,
   type Subscriber,
   type Subscription,
@@ -49,15 +49,16 @@ export const andThen = <In, Out>(
   value: Eventual<In>,
   work: (value: In) => Eventual<Out>,
 ): Eventual<Out> => {
-  if (isObservable(value)) return continueWith(work)(value);
-  return hasLeft() ? EMPTY : work(value);
+  if (!isObservable(value)) return hasLeft() ? EMPTY : work(value);
+  const source$: Made<In> = value;
+  return source$[ofNext]?.(work) ?? continued$(value, work);
 };
 
 /** As `concatMap`, for a source of one value. */
 export const continueWith =
-  <In, Out>(work: (value: In) => Eventual<Out>) =>
-  (source$: Made<In>): Observable<Out> =>
-    source$[ofNext]?.(work) ?? continued$(source$, work);
+  <In, Out>(work: (value: In) => Eventual<Out>): OperatorFunction<In, Out> =>
+  (source) =>
+    toObservable(andThen(source, work));
 
 /** As `mergeMap`. A value that is there needs no subscription, and neither do a promise and work that continues this. */
 export const continued$ = <In, Out>(
@@ -85,36 +86,18 @@ export const continued$ = <In, Out>(
         error(cause);
       }
     };
-    listen(source, { next, error, complete }, to);
+    const settled = (value: In): void => {
+      if (to.closed) return;
+      next(value);
+      complete();
+    };
+    if (isObservable(source)) hear(source, { next, error, complete }, to);
+    else source.then(settled, error);
   });
   return Object.assign(made$, {
     [ofNext]: <Next>(next: (value: Out) => Eventual<Next>) =>
       continued$(source, (value) => andThen(work(value), next)),
   });
-};
-
-const listen = <T>(
-  source: Observable<T> | PromiseLike<T>,
-  to: Observer<T>,
-  until: Subscription,
-): void => {
-  if (isObservable(source)) {
-    hear(source, to, until);
-    return;
-  }
-  const settle =
-    <Value>(notify: (value: Value) => void) =>
-    (value: Value): void => {
-      if (!until.closed) notify(value);
-    };
-  const next = (value: T): void => {
-    to.next(value);
-    to.complete();
-  };
-  source.then(
-    settle(next),
-    settle((cause: unknown) => to.error(cause)),
-  );
 };
 
 /** It says what work emits its value, and how other work continues it. */
@@ -138,13 +121,17 @@ export const emitWork = <T>(
 ): void => {
   // Nothing runs for a subscriber that has gone.
   if (to.closed) return;
+  const before = owner;
+  owner = to;
   let made: Eventual<T>;
   try {
-    made = doFor(to, () => atOnce(work()));
+    made = atOnce(work());
   } catch (cause) {
+    owner = before;
     fail(cause);
     return;
   }
+  owner = before;
   if (isObservable(made)) made.subscribe(to);
   else {
     to.next(made);

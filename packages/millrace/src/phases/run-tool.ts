@@ -142,7 +142,7 @@ const ended = (output: ToolOutput): ToolEmission => ({ type: 'output', output })
 const progressOf = (toolCall: ToolCallBlock, value: unknown) =>
   ({ type: 'actingChunk', toolCall, value }) as const;
 
-/** What a tool emits. Each attempt gets a fresh copy of the input. */
+/** The emissions of a tool. Each attempt gets a fresh copy of the input. */
 const emissionsOf = (
   context: Context,
   { toolkit }: LoopCall,
