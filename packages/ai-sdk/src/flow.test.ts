@@ -92,6 +92,12 @@ describe('the stream of a provider', () => {
       const counts$ = cold('a-e-f-----', values);
       expectObservable(counts$.pipe(endInTime(scheduler, isError))).toBe('a-e-f 49ms |', values);
       expectSubscriptions(counts$.subscriptions).toBe('^---- 49ms !');
+      const again$ = cold('e 89ms e 89ms e 89ms e', values);
+      expectObservable(again$.pipe(endInTime(scheduler, isError))).toBe(
+        'e 89ms e 89ms e 19ms |',
+        values,
+      );
+      expectSubscriptions(again$.subscriptions).toBe('^ 199ms !');
       const ends$ = cold('a-f-(a|)', values);
       expectObservable(ends$.pipe(endInTime(scheduler, isError))).toBe('a-f-(a|)', values);
       expectSubscriptions(ends$.subscriptions).toBe('^---!');

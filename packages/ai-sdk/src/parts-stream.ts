@@ -3,10 +3,12 @@ import { isRecord } from 'millrace/values';
 import {
   connect,
   filter,
+  merge,
   type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
   switchMap,
+  take,
   takeUntil,
   timer,
 } from 'rxjs';
@@ -40,12 +42,23 @@ export const endInTime = (
   connect((part$) =>
     part$.pipe(
       takeUntil(
-        part$.pipe(
-          filter((part) => isFinishPart(part) || isFailure(part)),
-          switchMap((part) => timer(isFinishPart(part) ? endMs.finish : endMs.failure, scheduler)),
+        merge(
+          after(part$.pipe(filter(isFinishPart)), endMs.finish, scheduler),
+          after(part$.pipe(filter(isFailure)), endMs.failure, scheduler),
         ),
       ),
     ),
+  );
+
+/** Emits after the first part, however many follow. */
+const after = (
+  part$: Observable<unknown>,
+  ms: number,
+  scheduler: SchedulerLike,
+): Observable<unknown> =>
+  part$.pipe(
+    take(1),
+    switchMap(() => timer(ms, scheduler)),
   );
 
 const partsOf = (start: Start, signal: AbortSignal): AsyncIterable<unknown> => {

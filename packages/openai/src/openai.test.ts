@@ -385,10 +385,12 @@ describe('errors', () => {
       code: 'tool_use_failed',
       failed_generation: '<function=weather{"city"',
     };
-    const played = await play([json(400, { error }), hello('chat')]);
+    const usage = { prompt_tokens: 7000, completion_tokens: 2 };
+    const played = await play([json(400, { error, usage }), hello('chat')]);
     const model = groq('llama-3.3-70b-versatile', { apiKey, baseURL: played.url });
     const reply = await createAgent({ model, tools: [weather] }).call('How is the weather?');
     expect(textOf(reply)).toBe('Hello.');
+    expect(reply.usage.inputTokens).toBeGreaterThan(7000);
     const [, second] = await played.settled();
     expect(second?.violations).toEqual([]);
     expect(JSON.stringify(second?.body)).toContain('<function=weather');

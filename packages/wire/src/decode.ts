@@ -109,9 +109,9 @@ const decodeRefusal = (
 };
 
 const decodeFault = (decoder: Decoder, data: unknown, fault: Fault): readonly Piece[] => {
-  const { vendor, redactor, readError } = decoder;
+  const { vendor, redactor, readError, usage } = decoder;
   const chunks = readError?.(data) ?? [];
-  if (chunks.length > 0) return chunks;
+  if (chunks.length > 0) return [...(usage?.(data) ?? []), ...chunks];
   // Redacted before it is truncated: half a secret would not be found.
   const message = redactor.error(fault.message ?? '');
   return failing(decoder, data, failure(vendor, { ...fault, message }));

@@ -69,7 +69,7 @@ const recordedCall$ = <Seen>(
   return defer(() => recordThrough(context.layers, context, callOnce$)).pipe(
     throwIfEmpty(() => (neverSubscribed = recordFault())),
     catchError((cause: unknown) => {
-      if (hasBegun && neverSubscribed === cause) return EMPTY;
+      if (hasBegun && neverSubscribed !== undefined && cause === neverSubscribed) return EMPTY;
       const error = toMillraceError(cause);
       if (hasBegun) throw error;
       // Observers of the agent also see calls that could not start.

@@ -15,7 +15,7 @@ import {
 } from 'rxjs';
 import { failing } from './contained.js';
 import { andThen, type Eventual, deferWork, toObservable } from './eventual.js';
-import { recover } from './deadline.js';
+import { recover } from './gather.js';
 import { ending } from '../journal/draining.js';
 import { marbles } from '../testing/index.js';
 

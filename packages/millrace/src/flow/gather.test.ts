@@ -3,7 +3,8 @@ import { EMPTY, finalize, first, Observable, of, type Subscription } from 'rxjs'
 import { marbles } from '../testing/index.js';
 import { MillraceError } from '../values/errors.js';
 import { hearContained } from './contained.js';
-import { gather, oneValue, timeLimit } from './deadline.js';
+import { timeLimit } from './deadline.js';
+import { gather, oneValue } from './gather.js';
 import { continued$, type Eventual, toObservable } from './eventual.js';
 import { LazyAbort } from './lazy-abort.js';
 import { createTrampoline, deferWorkOn } from './trampoline.js';

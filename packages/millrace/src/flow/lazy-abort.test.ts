@@ -1,7 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { finalize, NEVER, of, range, take, tap, throwError } from 'rxjs';
 import { marbles } from '../testing/index.js';
-import { supervised, timeLimit } from './deadline.js';
+import { timeLimit } from './deadline.js';
+import { supervised } from './gather.js';
 import { LazyAbort } from './lazy-abort.js';
 
 describe('LazyAbort', () => {

@@ -1,6 +1,6 @@
 import { EMPTY, from, type Observable } from 'rxjs';
 import { hearContained } from './contained.js';
-import { gather, oneValue } from './deadline.js';
+import { gather, oneValue } from './gather.js';
 import { andThen, type Eventual } from './eventual.js';
 import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 

@@ -1,5 +1,5 @@
 import { catchError, map, type Observable, tap } from 'rxjs';
-import { recover, supervised } from '../flow/deadline.js';
+import { recover, supervised } from '../flow/gather.js';
 import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import { interceptorError } from '../flow/stage.js';

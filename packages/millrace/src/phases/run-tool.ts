@@ -4,7 +4,8 @@ import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
 import type { LoopCall } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import { gather, type Supervision, timeLimit } from '../flow/deadline.js';
+import { timeLimit } from '../flow/deadline.js';
+import { gather, type Supervision } from '../flow/gather.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
@@ -65,7 +66,6 @@ export const createToolRun = (
   decision: ToolDecision,
   plan: PlannedCall,
 ): PendingRun => {
-  const { scheduler } = context;
   const { toolkit, limits } = call;
   const { toolCall, answer, failed } = decision;
   const { name } = toolCall;
@@ -105,7 +105,7 @@ export const createToolRun = (
   const ranAbove = (output: ToolOutput): RunOutcome => ranTo(outputBelow(lent) ?? output);
   const supervision: Supervision<RunOutcome> = {
     abort,
-    limit: timeLimit(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+    limit: timeLimit(timeoutOf(tool, limits.timeouts), context.scheduler, `The tool '${name}'`),
     handle: (error) => {
       abort.abort();
       // Fatal errors: the result of a tool that stopped with its call must not be recorded.

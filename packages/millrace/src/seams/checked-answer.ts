@@ -1,6 +1,6 @@
 import type { Context, Answer, Layer } from './layer.js';
 import { deferWork, type Eventual } from '../flow/eventual.js';
-import { gather, oneValue } from '../flow/deadline.js';
+import { gather, oneValue } from '../flow/gather.js';
 import { type Reply, withOwnText, type CallInfo } from '../values/reply.js';
 import type { Call } from './call.js';
 import { EMPTY, throwError } from 'rxjs';

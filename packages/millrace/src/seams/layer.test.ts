@@ -5,6 +5,7 @@ import {
   delay,
   EMPTY,
   finalize,
+  ignoreElements,
   lastValueFrom,
   map,
   NEVER,
@@ -351,6 +352,15 @@ describe('layers', () => {
         throw new Error('torn');
       },
       "In the layer 'odd': torn",
+    ],
+    // As it began, its error is its own, also if that is no value.
+    [
+      () => (call$) =>
+        concat(
+          call$.pipe(ignoreElements()),
+          throwError(() => undefined),
+        ),
+      'undefined',
     ],
   ])('Y3: an odd opening is an error that says what is odd (%#)', async (open, why) => {
     const use = [layer('odd', { ...(open && { record: open }) })];

@@ -1,7 +1,7 @@
 import { concatMap, defer, EMPTY, finalize, identity, noop } from 'rxjs';
 import { cutBy, type Interruption } from '../flow/interruption.js';
 import { hearInContext } from '../flow/async-context.js';
-import { gather, oneValue } from '../flow/deadline.js';
+import { gather, oneValue } from '../flow/gather.js';
 import { andThen, atOnce, type Eventual, deferWork } from '../flow/eventual.js';
 import { cell, type Cut, type Perform, type Step, type KernelStep } from '../step.js';
 import { MillraceError } from '../values/errors.js';

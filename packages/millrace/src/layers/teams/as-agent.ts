@@ -13,7 +13,7 @@ import { textFound, contextMessages, notesMessage } from '../../models/prompt.js
 import { type OutputOf, runOf, type StepRun } from '../../call/callable.js';
 import type { Composable, OutOf } from '../../operators/compose.js';
 import { composed, isStep, runnerOf } from '../../operators/compose.js';
-import { supervised } from '../../flow/deadline.js';
+import { supervised } from '../../flow/gather.js';
 import { LazyAbort } from '../../flow/lazy-abort.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { endInterrupted, assistantMessage } from '../../phases/limit.js';

@@ -238,11 +238,26 @@ describe('G7: extractMemories', () => {
     'AWS_SECRET_ACCESS_KEY=dbpass-123/x+y',
     'Authorization: Bearer dbpass-123-abcdefghij',
     'postgres://bob:dbpass-123@db.test/x',
+    'db_password: dbpasses',
+    'client_secret: dbpasses',
+    'signing_key: dbpasses',
+    'my token: dbpasses',
+    'deploy_key=dbpass',
+    'SK-DBPASS0123456789ABCDEF',
   ])('leaves the secret out of %s', async (asked) => {
     const { model } = await extracted(`I work here.\n${asked}\nThanks.`, []);
     const shown = shownIn(model.requests[0]).messages[0]?.text ?? '';
     expect(shown).not.toMatch(/dbpass|more/u);
     expect(shown).toMatch(/^I work here\.[^]*Thanks\.$/u);
+  });
+
+  it('leaves out all after the begin of a private key without its end', async () => {
+    const begin = ['-----BEGIN RSA PRIVATE', 'KEY-----'].join(' ');
+    const asked = `I work here.\n${begin}\nProc-Type: 4,ENCRYPTED\n\ndbpass`;
+    const { model } = await extracted(asked, []);
+    const shown = shownIn(model.requests[0]).messages[0]?.text ?? '';
+    expect(shown).toMatch(/^I work here\./u);
+    expect(shown).not.toContain('dbpass');
   });
 
   it('neither shows secrets to the model nor stores them', async () => {

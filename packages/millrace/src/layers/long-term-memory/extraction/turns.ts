@@ -60,10 +60,14 @@ export const withoutSecrets = (text: string, secrets: readonly RegExp[]): string
 export const hasSecret = (text: string, secrets: readonly RegExp[]): boolean =>
   text.includes(secretMark) || withoutSecrets(text, secrets) !== text;
 
-/** Credentials and numbers of accounts and cards. Each pattern takes linear time. */
+/** Credentials and numbers of accounts and cards: rather a fact too few. Each pattern takes linear time. */
 export const commonSecrets: readonly RegExp[] = [
+  // With its end or without.
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
   ...secretForms,
   ...namedSecrets,
+  /\b(?:sk|pk|rk)[-_][\w-]{16,}/gi,
+  /\b[\w-]{0,40}(?:password|secret|token|[_-]key)["']?\s*[:=]\s*(?:(["']).*?\1|\S+)/gi,
   /\b(?:password|passphrase|passcode|pin(?: code| number)?|cvv|api[ _-]?key|access token)\b(?:\s+[\p{L}\p{N}'’-]{1,30}){0,5}?\s*(?::|=|\bis\b)\s*\S+/giu,
   /\b\d(?:[ -]?\d){12,18}\b/g,
   /\b\d{3}-\d{2}-\d{4}\b/g,
