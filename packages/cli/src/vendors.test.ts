@@ -56,7 +56,7 @@ describe('millrace with a vendor', () => {
     const { code, out, err } = await ran({ OPENAI_API_KEY: secret, OPENAI_BASE_URL: vendor.url });
     expect(code).toBe(1);
     expect(err).toMatch(
-      /✗ The server at 127\.0\.0\.1:\d+ rejected the credentials \(401, x\)[^]*\n {2}auth\n/,
+      /✗ The server at 127\.0\.0\.1:\d+ rejected the credentials \(401, x\)[^]*\n {2}auth, status 401\n/,
     );
     expect(err).toContain('Check the API key');
     expect(out + err).not.toContain(secret);

@@ -1,5 +1,5 @@
 import { isMillraceError } from 'millrace';
-import { messageOf } from 'millrace/values';
+import { messageOf, withoutSecrets } from 'millrace/values';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 import { wrapFor } from './wrap.js';
@@ -15,20 +15,30 @@ const fixableByUser: readonly string[] = [
   'store',
 ];
 
-/** Describes an error: first for users, then for developers. With `debug`, includes the stack. */
+/** Describes an error, without keys: first for users, then for developers. With `debug`, includes the stack. */
 export const describeError = (error: unknown, theme: Theme, debug = false): string => {
   const { colors, unicode } = theme;
-  const technical = messageOf(error);
+  const technical = withoutSecrets(messageOf(error));
   const [code, forPeople] = isMillraceError(error)
     ? [error.code, error.userMessage]
     : ['unexpected', 'Something went wrong.'];
   const [headline, detail] = fixableByUser.includes(code)
-    ? [technical, code]
-    : [forPeople, `${code}: ${technical}`];
-  const stack = debug && error instanceof Error ? [error.stack ?? ''] : [];
+    ? [technical, [code, ...sourceOf(error)].join(', ')]
+    : [forPeople, `${[code, ...sourceOf(error)].join(', ')}: ${technical}`];
+  const stack = debug && error instanceof Error ? [withoutSecrets(error.stack ?? '')] : [];
   return [
     wrapFor(`${colors.red(unicode ? '✗' : 'x')} ${printable(headline)}`, theme),
     wrapFor(colors.dim(`  ${printable(detail)}`), theme),
     ...stack.map((text) => colors.dim(`  ${printable(text)}`)),
   ].join('\n');
+};
+
+/** What a provider's support asks for. */
+const sourceOf = (error: unknown): readonly string[] => {
+  if (!isMillraceError(error)) return [];
+  const { status, requestId } = error;
+  return [
+    ...(status === undefined ? [] : [`status ${String(status)}`]),
+    ...(requestId === undefined ? [] : [`request ${requestId}`]),
+  ];
 };

@@ -1,7 +1,8 @@
 import { type AgentEvent, isMillraceError } from 'millrace';
+import { withoutSecrets } from 'millrace/values';
 import { map, type OperatorFunction } from 'rxjs';
 
-/** Renders each event as one line of JSON. Errors keep code, messages and details, but neither stack nor cause. */
+/** Renders each event as one line of JSON. Errors keep code, messages and details, but neither keys nor stack nor cause. */
 export const toJsonLines: OperatorFunction<AgentEvent, string> = map(
   (event) => `${toJson(event)}\n`,
 );
@@ -21,7 +22,8 @@ const toJson = (event: AgentEvent): string => {
 export const withPlainErrors = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;
-  if (!isMillraceError(value)) return { name: value.name, message: value.message };
-  const { code, message, userMessage, retryable, status, requestId, partial } = value;
+  const message = withoutSecrets(value.message);
+  if (!isMillraceError(value)) return { name: value.name, message };
+  const { code, userMessage, retryable, status, requestId, partial } = value;
   return { code, message, userMessage, retryable, status, requestId, partial };
 };

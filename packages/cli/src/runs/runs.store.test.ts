@@ -186,6 +186,21 @@ describe('npx @millrace/cli runs', () => {
     expect((await home.ran(['replay', id, '--speed', 'max', '--json'])).err).toBe('');
   });
 
+  it('shows the status and the request of a provider that refused, without the key that it quotes', async () => {
+    const key = ['sk-proj', 'ABCDEFGH1234567890abcdefgh'].join('-');
+    const refused = () => {
+      throw new MillraceError('auth', `Wrong key ${key}.`, { status: 401, requestId: 'req_7' });
+    };
+    await home.ran(['-q', 'Hi'], scriptedModel(refused));
+    const id = (await only()).slice(0, 8);
+    const { out } = await home.ran(['runs', id]);
+    expect(out).toContain('✗ Wrong key [redacted].\n  auth, status 401, request req_7\n');
+    const json = (await home.ran(['runs', id, '--json'])).out;
+    const replayed = await home.ran(['replay', id, '--speed', 'max', '--json']);
+    expect(JSON.parse(json)).toMatchObject({ error: { status: 401, requestId: 'req_7' } });
+    expect([out, json, replayed.out, replayed.err].join()).not.toContain(key);
+  });
+
   it('shows the whole error of a tool that failed', async () => {
     const model = scriptedModel([toolCall('calculator', { expression: '6 *' })], [text('No.')]);
     await home.ran(['-q', 'Hi'], model);
