@@ -33,7 +33,7 @@ export const describeError = (error: unknown, theme: Theme, debug = false): stri
   ].join('\n');
 };
 
-/** What a provider's support asks for. */
+/** The status and the ID of a request, for which a provider's support asks. */
 const sourceOf = (error: unknown): readonly string[] => {
   if (!isMillraceError(error)) return [];
   const { status, requestId } = error;
