@@ -30,6 +30,14 @@ import { createDevtools, devtools, type DevtoolsOptions } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
 import { type CallEntry, type FeedLine, isMark } from './page/protocol.js';
 
+const streamOf = (pieces: readonly string[]): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start: (controller) => {
+      for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
+      controller.close();
+    },
+  });
+
 const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
 
 /** Neither is JSON. */
@@ -82,8 +90,10 @@ describe('devtools', () => {
   it('have each request as the provider got it, and its response, without keys', async () => {
     const { inspect, page } = await opened();
     const key = 'sk-of-this-test-0123456789';
+    const other = 'sk-of-another-vendor-12345678';
     const body =
-      'data: {"type":"text","text":"Hi."}\n\ndata: {"type":"finish","finish":"stop"}\n\n';
+      'data: {"type":"text","text":"Hi."}\n\ndata: {"type":"finish","finish":"stop"}\n\n: ';
+    const pieces = [body + key.slice(0, 9), `${key.slice(9)} ${other.slice(0, 9)}`, other.slice(9)];
     const provider: Model = {
       name: 'acme',
       stream$: ({ messages }, context) =>
@@ -93,10 +103,10 @@ describe('devtools', () => {
             secrets: [key],
             request: () => ({
               url: 'https://acme.example/v1',
-              headers: { authorization: `Bearer ${key}` },
-              body: JSON.stringify({ prompt: messages.length }),
+              headers: { authorization: `Bearer ${key}`, 'x-token': 'letters', 'x-tag': other },
+              body: JSON.stringify({ prompt: messages.length, other }),
             }),
-            fetch: () => Promise.resolve(new Response(body)),
+            fetch: () => Promise.resolve(new Response(streamOf(pieces))),
             read: ({ data }) => [data as ModelChunk],
             readWhole: () => [],
             caps: defaultCaps,
@@ -113,9 +123,11 @@ describe('devtools', () => {
     expect(await answer.json()).toEqual([
       {
         url: 'https://acme.example/v1',
-        headers: { authorization: 'Bearer [redacted]' },
-        ...{ body: '{"prompt":1}', omitted: 0 },
-        response: { status: 200, pieces: [body], omitted: 0 },
+        headers: {
+          ...{ authorization: 'Bearer [redacted]', 'x-token': '[redacted]', 'x-tag': '[redacted]' },
+        },
+        ...{ body: '{"prompt":1,"other":"[redacted]"}', omitted: 0 },
+        response: { status: 200, body: `${body}[redacted] [redacted]`, omitted: 0 },
       },
     ]);
     expect(await (await page.ask('GET', 'exchanges/none')).json()).toEqual([]);

@@ -31,5 +31,5 @@ export const createExchanges = (mostCharacters = 16_000_000): Exchanges => {
 const sizeOf = (exchange: WatchedExchange | undefined): number => {
   if (exchange === undefined) return 0;
   const { body, response } = exchange;
-  return (response?.pieces ?? []).reduce((sum, { length }) => sum + length, body.length);
+  return body.length + (response?.body.length ?? 0);
 };

@@ -158,7 +158,7 @@ describe('the prompt', () => {
       {
         ...{ url: 'https://acme.example/v1', headers: { authorization: 'Bearer [redacted]' } },
         ...{ body: '{"model":"acme-1","prompt":"Hi"}', omitted: 0 },
-        response: { status: 200, pieces: ['data: {"delta":"Hel', 'lo"}'], omitted: 7 },
+        response: { status: 200, body: 'data: {"delta":"Hello"}', omitted: 7 },
       },
     ];
     const at = { at: 9, callId: 'c', messageId: 'c/2' };
@@ -176,6 +176,18 @@ describe('the prompt', () => {
     expect(await copied(page)).toContain(`-H 'authorization: Bearer '"$API_KEY"''`);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'prompt-sent');
+    // What is shown stays as it is when news of the call arrives.
+    await page.evaluate(() => {
+      const { replaceAll } = String.prototype;
+      Object.assign(globalThis, { cleaned: 0 });
+      String.prototype.replaceAll = function (this: string, ...given: [never, never]) {
+        if (this.includes('acme-1')) Object.assign(globalThis, { cleaned: 1 });
+        return replaceAll.apply(this, given);
+      };
+    });
+    server.send({ line: 'notice', text: 'News of the call.' });
+    await page.getByText('News of the call.').waitFor();
+    expect(await page.evaluate(() => Reflect.get(globalThis, 'cleaned') as unknown)).toBe(0);
   });
 
   it('is reached with the keyboard alone', async () => {

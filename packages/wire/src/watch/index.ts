@@ -1,4 +1,5 @@
 import type { ModelContext } from 'millrace';
+import { isRecord, parsedJson, withoutSecrets } from 'millrace/values';
 import {
   type Receiver,
   type Transfer,
@@ -6,8 +7,10 @@ import {
   transferInterceptor,
   type WireRequest,
 } from '../exchange.js';
+import { createUtf8 } from '../utf8.js';
+import { mostRead, startOf } from './start-of.js';
 
-/** A request to a provider as it is sent, and its response as it arrives. Keys of the model are replaced by `[redacted]`. */
+/** A request to a provider as it is sent, and its response. Keys of the model, and secrets of known forms, are replaced by `[redacted]`. */
 export interface WatchedExchange {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,26 +25,26 @@ export interface WatchedExchange {
 export interface WatchedResponse {
   /** Absent if the connection failed before. */
   readonly status?: number;
-  /** The start of the body, up to a million bytes, in the pieces in which it arrived. */
-  readonly pieces: readonly string[];
-  /** How many bytes of the body are left out. */
+  /** The start of what arrived of the body, up to a million characters. */
+  readonly body: string;
+  /** How many characters of the body are left out. */
   readonly omitted: number;
 }
 
-/** The characters or bytes of a body that are kept. */
-const most = 1_000_000;
-
 /**
- * Returns the context of a request to a model with a watcher of what this package sends for it, in all attempts. It is
- * called when a request is sent, and again when its response has ended: `index` counts the requests from 0. What it throws
- * is ignored. Models that do not send by this package are not watched.
+ * Returns the context of a request to a model with a watcher of what this package sends for it, in all attempts and
+ * redirects. It is called when a request is sent, and again when its response has ended: `index` counts the requests from 0.
+ * What it throws is ignored. A watcher that the context already has is called too. Models that do not send by this package
+ * are not watched.
  */
 export const watchExchanges = (
   context: ModelContext,
   watch: (exchange: WatchedExchange, index: number) => void,
 ): ModelContext => {
+  const given: ModelContext & { readonly [transferInterceptor]?: TransferInterceptor } = context;
+  const outer = given[transferInterceptor];
   let count = 0;
-  const intercept: TransferInterceptor = (request, receiver, create, clean) => {
+  const intercept: TransferInterceptor = (request, receiver, create, known) => {
     const index = count;
     count += 1;
     const note = (exchange: WatchedExchange): void => {
@@ -51,25 +54,29 @@ export const watchExchanges = (
         // A watcher does not fail the request.
       }
     };
-    return watchedTransfer(withoutSecrets(request, clean), receiver, create, { note, clean });
+    const clean: Clean = (text) => withoutSecrets(known(text));
+    const send: typeof create =
+      outer === undefined ? create : (inner) => outer(request, inner, create, known);
+    return watchedTransfer(watchedRequest(request, clean), receiver, send, { note, clean });
   };
   return { ...context, ...{ [transferInterceptor]: intercept } };
 };
 
 type Clean = (text: string) => string;
 
-const withoutSecrets = (
-  { url, headers, body: sent }: WireRequest,
-  clean: Clean,
-): WatchedExchange => {
-  const body = clean(sent);
-  const cleaned = Object.entries(headers).map(([name, value]) => [name, clean(value)] as const);
-  return {
-    url: clean(url),
-    headers: Object.fromEntries(cleaned),
-    body: body.slice(0, most),
-    omitted: Math.max(0, body.length - most),
-  };
+const watchedRequest = ({ url, headers, body }: WireRequest, clean: Clean): WatchedExchange => ({
+  url: clean(url),
+  headers: Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, cleanHeader(name, clean(value))]),
+  ),
+  ...startOf({ text: body, length: body.length, isWhole: true }, clean),
+});
+
+/** The value of a header without a secret that only its name gives away. */
+const cleanHeader = (name: string, value: string): string => {
+  const cleaned = parsedJson(withoutSecrets(JSON.stringify({ [name]: value })));
+  const [shown] = isRecord(cleaned) ? Object.values(cleaned) : [];
+  return typeof shown === 'string' ? shown : '[redacted]';
 };
 
 /** Creates a transfer, and notes its request when it starts, and its response when that has ended or is left. */
@@ -81,10 +88,10 @@ const watchedTransfer = (
 ): Transfer => {
   const response = createResponse(clean);
   let isOver = false;
-  const end = (): void => {
+  const end = (isWhole: boolean): void => {
     if (isOver) return;
     isOver = true;
-    note({ ...sent, response: response.kept() });
+    note({ ...sent, response: response.kept(isWhole) });
   };
   const transfer = create({
     head: (head) => {
@@ -96,11 +103,11 @@ const watchedTransfer = (
       return receiver.bytes(bytes);
     },
     end: () => {
-      end();
+      end(true);
       receiver.end();
     },
     fail: (thrown) => {
-      end();
+      end(false);
       receiver.fail(thrown);
     },
   });
@@ -113,30 +120,34 @@ const watchedTransfer = (
       transfer.resume();
     },
     abort: () => {
-      end();
+      end(false);
       transfer.abort();
     },
   };
 };
 
 const createResponse = (clean: Clean) => {
-  const decoder = new TextDecoder();
+  const utf8 = createUtf8();
   const pieces: string[] = [];
   let status: number | undefined;
-  let size = 0;
+  let length = 0;
+  const add = (text: string): void => {
+    if (length < mostRead) pieces.push(text);
+    length += text.length;
+  };
   return {
     begin: (given: number): void => {
       status = given;
     },
     add: (bytes: Uint8Array): void => {
-      const left = Math.max(0, most - size);
-      size += bytes.length;
-      if (left > 0) pieces.push(decoder.decode(bytes.subarray(0, left), { stream: true }));
+      add(utf8.push(bytes));
     },
-    kept: (): WatchedResponse => ({
-      ...(status !== undefined && { status }),
-      pieces: pieces.map(clean),
-      omitted: Math.max(0, size - most),
-    }),
+    kept: (isWhole: boolean): WatchedResponse => {
+      add(utf8.end());
+      return {
+        ...(status !== undefined && { status }),
+        ...startOf({ text: pieces.join(''), length, isWhole }, clean),
+      };
+    },
   };
 };

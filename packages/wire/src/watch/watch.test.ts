@@ -1,9 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it, jest } from '@jest/globals';
 import { lentContext } from 'millrace/testing';
 import { lastValueFrom, type Observable, take, toArray } from 'rxjs';
 import { exchange$ } from '../exchange-stream.js';
 import { exchangeWith, finishEvent, respond, textEvent } from '../wire.test-support.js';
-import { type WatchedExchange, watchExchanges } from './index.js';
+import { type WatchedExchange, watchExchanges, type WatchedResponse } from './index.js';
 
 const secret = 'sk-a-secret-of-this-test-1';
 
@@ -25,7 +27,7 @@ const watcher = () => {
 };
 
 describe('watchExchanges', () => {
-  it('shows a request as it is sent, and its response in pieces, without keys', async () => {
+  it('shows a request as it is sent, and its response, without keys', async () => {
     const { seen, context } = watcher();
     const exchange = exchangeWith(respond([...answer, `: ${secret}`]), {
       secrets: [secret],
@@ -39,7 +41,7 @@ describe('watchExchanges', () => {
       headers: { authorization: 'Bearer [redacted]' },
       ...{ body: '{"prompt":"[redacted]"}', omitted: 0 },
     };
-    const response = { status: 200, pieces: [...answer, ': [redacted]'], omitted: 0 };
+    const response = { status: 200, body: `${answer.join('')}: [redacted]`, omitted: 0 };
     expect(seen).toEqual([
       [0, sent],
       [0, { ...sent, response }],
@@ -55,8 +57,8 @@ describe('watchExchanges', () => {
     await expect(all(exchange$(lost, context))).rejects.toThrow('Lost');
     const responses = seen.flatMap(([, { response }]) => response ?? []);
     expect(responses).toEqual([
-      { status: 200, pieces: [answer[0]], omitted: 0 },
-      { pieces: [], omitted: 0 },
+      { status: 200, body: answer[0], omitted: 0 },
+      { body: '', omitted: 0 },
     ]);
   });
 
@@ -70,7 +72,7 @@ describe('watchExchanges', () => {
     const [, [, exchanged] = []] = seen;
     const { body, omitted, response } = exchanged ?? {};
     expect([body?.length, omitted]).toEqual([1_000_000, 10]);
-    expect(response?.pieces.join('').length).toBe(1_000_000);
+    expect(response?.body.length).toBe(1_000_000);
     expect(response?.omitted).toBe(200_006 + answer.join('').length);
   });
 
@@ -80,4 +82,137 @@ describe('watchExchanges', () => {
     });
     expect(await all(exchange$(exchangeWith(respond(answer)), context))).toHaveLength(2);
   });
+
+  it('finds a key however the response is cut into pieces', async () => {
+    const text = `${answer.join('')}: é ${secret}, sk-of-another-vendor-12345678\n`;
+    const bytes = new TextEncoder().encode(text);
+    for (let at = answer.join('').length; at < bytes.length; at += 1) {
+      const { body } = await responseOf([bytes.slice(0, at), bytes.slice(at)]);
+      expect(body).toBe(`${answer.join('')}: é [redacted], [redacted]\n`);
+    }
+  });
+
+  it('shows no part of a key at the cut', async () => {
+    const mark = '"[redacted]"';
+    for (const key of [secret, 'sk-of-another-vendor-12345678', `ya29.${'a'.repeat(3_000)}`]) {
+      for (const cut of [1_000_000, 1_032_768]) {
+        for (const part of [1, 12, key.length - 1]) {
+          const before = '\n'.repeat(cut - part - 1);
+          const text = `${before}"${key}"${'\n'.repeat(40_000)}`;
+          const { body, omitted } = await responseOf([text, ...answer]);
+          expect(body.length).toBeLessThanOrEqual(1_000_000);
+          expect(omitted).toBeGreaterThan(0);
+          expect(mark.startsWith(body.trim())).toBe(true);
+        }
+      }
+    }
+  });
+
+  it('shows no part of a key of a response that is left or lost', async () => {
+    for (const part of [8, 16, secret.length - 1]) {
+      const start = `${answer[0] ?? ''}: "${secret.slice(0, part)}`;
+      const { body, omitted } = await responseOf([start, new Error('Lost.')]);
+      expect([body, omitted]).toEqual([`${answer[0] ?? ''}: "`, part]);
+    }
+    const long = await responseOf(['x'.repeat(500_000), new Error('Lost.')]);
+    expect(long.body.length + long.omitted).toBe(500_000);
+  });
+
+  it('hides secrets of known forms, and values of headers by their names', async () => {
+    const { seen, context } = watcher();
+    const headers = {
+      ...{ 'x-api-key': 'letters-only-here', authorization: 'Bearer abcdefgh1', accept: '*/*' },
+      'x-tag': 'sk-of-another-vendor-12345678',
+    };
+    const url = 'https://ann:a-password@acme.example/v1?key=abcdefgh';
+    const body = '{"prompt":"sk-of-another-vendor-12345678"}';
+    const exchange = exchangeWith(respond(answer), { request: () => ({ url, headers, body }) });
+    await all(exchange$(exchange, context));
+    expect(seen[0]?.[1]).toEqual({
+      url: 'https://ann:[redacted]@acme.example/v1?key=[redacted]',
+      headers: {
+        ...{ 'x-api-key': '[redacted]', authorization: 'Bearer [redacted]', accept: '*/*' },
+        'x-tag': '[redacted]',
+      },
+      ...{ body: '{"prompt":"[redacted]"}', omitted: 0 },
+    });
+  });
+
+  it('calls each watcher of a context, with its own count', async () => {
+    const calls: (readonly [string, number, boolean])[] = [];
+    const noting =
+      (name: string) =>
+      ({ response }: WatchedExchange, index: number): void => {
+        calls.push([name, index, response !== undefined]);
+      };
+    const once = watchExchanges(lentContext(), noting('a'));
+    await all(exchange$(exchangeWith(respond(answer)), once));
+    const twice = watchExchanges({ ...once }, noting('b'));
+    await all(exchange$(exchangeWith(respond(answer)), twice));
+    const failing = watchExchanges(twice, () => {
+      throw new Error('No.');
+    });
+    await all(exchange$(exchangeWith(respond(answer)), failing));
+    const of = (name: string) => calls.flatMap(([by, ...rest]) => (by === name ? [rest] : []));
+    const counted = (count: number) =>
+      Array.from({ length: count }, (_, index) => [
+        [index, false],
+        [index, true],
+      ]).flat();
+    expect(of('a')).toEqual(counted(3));
+    expect(of('b')).toEqual(counted(2));
+  });
+
+  it('does not hold more of bodies than it shows', async () => {
+    setFlagsFromString('--expose-gc');
+    const heap = async (): Promise<number> => {
+      // What is looked at stays until the end of the task.
+      await new Promise(setImmediate);
+      runInNewContext('gc()');
+      return process.memoryUsage().heapUsed;
+    };
+    const { seen, context } = watcher();
+    const send = (index: number) =>
+      all(
+        exchange$(
+          exchangeWith(respond([`: ${'y'.repeat(4_000_000)}\n`, ...answer]), {
+            request: () => request(`${index}${'x'.repeat(10_000_000)}`),
+          }),
+          context,
+        ),
+      );
+    await send(0);
+    const before = await heap();
+    for (let index = 1; index <= 4; index += 1) await send(index);
+    const kept = seen.slice(2).filter(({ length }) => length > 0);
+    const grown = (await heap()) - before;
+    expect(kept).toHaveLength(8);
+    // Four bodies and four responses of a million characters each.
+    expect(grown).toBeLessThan(12_000_000);
+  });
+
+  it('looks for secrets only in what it may show', async () => {
+    const spy = jest.spyOn(String.prototype, 'replaceAll');
+    const { context } = watcher();
+    const exchange = exchangeWith(respond([`: ${'y'.repeat(3_000_000)}\n`, ...answer]), {
+      request: () => request('x'.repeat(3_000_000)),
+    });
+    await all(exchange$(exchange, context));
+    const lengths = spy.mock.contexts.map((text) => String(text).length);
+    spy.mockRestore();
+    expect(lengths.length).toBeGreaterThan(0);
+    expect(Math.max(...lengths)).toBeLessThan(1_100_000);
+  });
 });
+
+/** What a watcher sees of a response in pieces. */
+const responseOf = async (
+  pieces: readonly (string | Uint8Array | Error)[],
+): Promise<WatchedResponse> => {
+  const { seen, context } = watcher();
+  const exchange = exchangeWith(respond(pieces), { secrets: [secret] });
+  await all(exchange$(exchange, context)).catch(() => undefined);
+  const response = seen.at(-1)?.[1].response;
+  if (response === undefined) throw new Error('There was no response.');
+  return response;
+};

@@ -21,14 +21,13 @@ export const curlOf = (request: ModelRequest): string => {
 /** Returns a `curl` command that sends a request again as the provider got it, with `$API_KEY`. */
 export const curlOfExchange = ({ url, headers, body }: Exchange): string =>
   [
-    `curl ${quoted(withoutKeys(url))}`,
-    ...Object.entries(headers).map(([name, value]) => `-H ${header(`${name}: ${value}`)}`),
-    `-d ${quoted(withoutKeys(body))}`,
+    `curl ${withKey(url)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${withKey(`${name}: ${value}`)}`),
+    `-d ${quoted(body)}`,
   ].join(' \\\n  ');
 
-/** A header, in whose value the shell puts the key. */
-const header = (text: string): string =>
-  quoted(text.replaceAll('[redacted]', '$API_KEY')).replaceAll('$API_KEY', `'"$API_KEY"'`);
+/** A string into which the shell puts the key. */
+const withKey = (text: string): string => quoted(text).replaceAll('[redacted]', `'"$API_KEY"'`);
 
 /** A string that a POSIX shell does not read. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

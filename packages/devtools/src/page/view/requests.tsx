@@ -1,14 +1,12 @@
 // The prompt of each request, the news in it, and its answer.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { curlOf, curlOfExchange } from '../model/curl.js';
+import { rawOf, wayOf } from '../model/raw.js';
 import { anyFields, fieldsOf, tokensIn } from '../model/read-event.js';
 import {
   contentOf,
   type ModelRequest,
   modelOf,
-  rawAnswer,
-  rawRequest,
   type RequestMessage,
   type RequestView,
   viewOf,
@@ -283,24 +281,22 @@ const Answer = ({ request: { answer } }: { readonly request: ModelRequest }) => 
   );
 };
 
-/** The last attempt of a request as the provider got it, and how many there were, if the devtools have seen it. */
-const useExchange = ({ markId, isOver }: ModelRequest) => {
+/** What was sent to the provider for a request, if the devtools have seen it. */
+const useExchanges = ({ markId, isOver }: ModelRequest): readonly Exchange[] => {
   const { client, send } = useDevtools();
   const [list, setList] = useState<readonly Exchange[]>([]);
   useEffect(() => {
     if (markId !== undefined) send(client.exchanges$(markId), setList);
   }, [markId, isOver]);
-  return { sent: list.at(-1), attempts: list.length };
+  return list;
 };
 
 /** The request and the answer as they were sent, or as JSON, to read and to copy. */
 const Raw = ({ request }: { readonly request: ModelRequest }) => {
-  const { sent, attempts } = useExchange(request);
-  const asked = sent === undefined ? rawRequest(request) : withoutKeys(sent.body);
-  const answer =
-    sent?.response === undefined ? rawAnswer(request) : withoutKeys(sent.response.pieces.join(''));
-  const whole = sent?.omitted === 0 ? sent : undefined;
-  const curl = () => (whole === undefined ? curlOf(request) : curlOfExchange(whole));
+  const list = useExchanges(request);
+  const { answer, sent } = request;
+  const raw = useMemo(() => rawOf(request, list), [request, answer, sent, list]);
+  const { exchange, isSent } = raw;
   const note = (text: unknown, omitted = 0) => (
     <p class="ms">
       {String(text)}
@@ -310,37 +306,37 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
   return (
     <>
       <div class="actions">
-        <CopyButton label="Copy as curl" text={curl} />
-        <CopyButton label="Copy request" text={() => asked} />
-        {answer !== undefined && <CopyButton label="Copy answer" text={() => answer} />}
+        <CopyButton label="Copy as curl" text={raw.curl} />
+        <CopyButton label="Copy request" text={raw.asked} />
+        {raw.answer !== undefined && <CopyButton label="Copy answer" text={raw.answer} />}
       </div>
       <Section title="Raw request">
-        {sent !== undefined &&
-          note(`POST ${sent.url}${attempts > 1 ? ` · attempt ${attempts}` : ''}`, sent.omitted)}
-        <RawText text={asked} />
+        {exchange !== undefined && note(wayOf(list), exchange.omitted)}
+        <RawText text={raw.asked} />
       </Section>
-      {answer !== undefined && (
+      {raw.answer !== undefined && (
         <Section title="Raw answer">
-          {sent?.response !== undefined &&
-            note(sent.response.status ?? 'No response', sent.response.omitted)}
-          <RawText text={answer} />
+          {exchange?.response !== undefined &&
+            note(exchange.response.status ?? 'No response', exchange.response.omitted)}
+          <RawText text={raw.answer} />
         </Section>
       )}
       <Section title="curl">
         {note(
-          whole === undefined
-            ? "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY."
-            : 'The request as it was sent. Set API_KEY.',
+          isSent
+            ? 'The request as it was sent. Set API_KEY.'
+            : "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY.",
         )}
-        <RawText text={curl()} />
+        <RawText text={raw.curl} />
       </Section>
     </>
   );
 };
 
-const RawText = ({ text }: { readonly text: string }) => (
+/** A text that is made when it is shown. */
+const RawText = ({ text }: { readonly text: () => string }) => (
   <div class="raw">
-    <LongText text={text} />
+    <LongText text={text()} />
   </div>
 );
 
