@@ -7,7 +7,7 @@ import { exchange$ } from '../exchange-stream.js';
 import { exchangeWith, finishEvent, respond, textEvent } from '../wire.test-support.js';
 import { type WatchedExchange, watchExchanges, type WatchedResponse } from './index.js';
 
-const secret = 'sk-a-secret-of-this-test-1';
+const secret = 'of-no-known-form-zq';
 
 const request = (body = `{"prompt":"${secret}"}`) => ({
   url: `https://acme.example/v1?key=${secret}`,
