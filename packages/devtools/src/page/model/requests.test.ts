@@ -52,6 +52,15 @@ describe('the requests of a run', () => {
     expect(second.tools.some(({ isNew }) => isNew)).toBe(false);
   });
 
+  it('have descriptions of tools without keys', () => {
+    const description = `Tickets. Their key is ${key}.`;
+    const sells = tool({ name: 'tickets', description, run: () => '' });
+    const agent = createAgent({ model: scriptedModel([text('Hi.'), finish()]), tools: [sells] });
+    const run = runOf(eventsOf(agent.stream$('?', { callId: 'c' })));
+    const [shown] = viewOf(requestAt(run, 0)).tools;
+    expect(shown?.description).toBe('Tickets. Their key is $API_KEY.');
+  });
+
   it('are found by the message that answers them', () => {
     const run = runOf(asked());
     const answer = run.conversation.parts.findLast((part) => part.type === 'message');

@@ -218,7 +218,12 @@ const textOfSystem = ({ system }: Fields): string => withoutKeys(stringOf(system
 
 const toolsOf = ({ tools }: Fields): readonly RequestTool[] =>
   messagesIn(tools).map(({ name, description, inputSchema }) => ({
-    ...{ name: stringOf(name), description: stringOf(description), inputSchema, isNew: false },
+    ...{
+      name: stringOf(name),
+      description: withoutKeys(stringOf(description)),
+      inputSchema,
+      isNew: false,
+    },
   }));
 
 /** The request as the model gets it, as JSON without keys. */
