@@ -9,7 +9,7 @@ const margin = 32_768;
 /** The characters of a body that are read. */
 export const mostRead = most + margin;
 
-/** What is known of a body. */
+/** A body, as far as it is known. */
 interface Known {
   /** All of it, or at least its first `mostRead` characters. */
   readonly text: string;
@@ -31,7 +31,7 @@ export const startOf = (
   return { body: omitted === 0 ? body : copyOf(body), omitted };
 };
 
-/** Where the last word begins, which may be the start of a secret: nothing would find it. */
+/** The start of the last word, which may be a part of a secret: nothing would find it. */
 const lastWord = (text: string): number => {
   const from = Math.max(0, text.length - margin);
   const at = text

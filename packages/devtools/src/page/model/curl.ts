@@ -26,6 +26,14 @@ export const curlOfExchange = ({ url, headers, body }: Exchange): string =>
     `-d ${quoted(body)}`,
   ].join(' \\\n  ');
 
+/** The address of the last exchange, and which attempt it was: a redirect belongs to its attempt. */
+export const wayOf = (exchanges: readonly Exchange[]): string => {
+  const attempts = exchanges.filter(
+    (_, index) => !/30[78]/u.test(String(exchanges[index - 1]?.response?.status)),
+  ).length;
+  return `POST ${exchanges.at(-1)?.url ?? ''}${attempts > 1 ? ` · attempt ${attempts}` : ''}`;
+};
+
 /** A string into which the shell puts the key. */
 const withKey = (text: string): string => quoted(text).replaceAll('[redacted]', `'"$API_KEY"'`);
 

@@ -1,12 +1,11 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, type Layer, type Message, openDemand, tool } from 'millrace';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
 import { createAgentSource } from '../../agent-source.js';
 import type { FeedLine } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
-import { curlOf, curlOfExchange } from './curl.js';
-import { rawOf, wayOf } from './raw.js';
+import { curlOf, curlOfExchange, wayOf } from './curl.js';
 import { errorIn, fieldsOf } from './read-event.js';
 import { rawAnswer, rawRequest, viewOf } from './requests.js';
 import { eventsOf, feedOf, forecaster, key } from './requests.test-support.js';
@@ -82,41 +81,15 @@ describe('the requests of a run', () => {
     );
   });
 
-  it('are made once as strings, when they are needed first', () => {
-    const request = requestAt(runOf(asked()), 1);
-    const spy = jest.spyOn(JSON, 'stringify');
-    const raw = rawOf(request, []);
-    expect(spy).not.toHaveBeenCalled();
-    const texts = () => [raw.asked(), raw.answer?.(), raw.curl()];
-    const first = texts();
-    const { length: count } = spy.mock.calls;
-    expect(count).toBeGreaterThan(0);
-    expect(texts()).toEqual(first);
-    expect(spy).toHaveBeenCalledTimes(count);
-    spy.mockRestore();
-    expect(first.slice(0, 2)).toEqual([rawRequest(request), rawAnswer(request)]);
-    expect([raw.isSent, raw.exchange]).toEqual([false, undefined]);
-  });
-
-  it('are what the devtools have seen of the last attempt, with a command only if it is whole', () => {
-    const request = requestAt(runOf(asked()), 1);
-    const sent = { url: 'https://acme.example/v1', headers: {}, body: 'x', omitted: 0 };
-    const lost = rawOf(request, [sent, { ...sent, response: { body: 'y', omitted: 0 } }]);
-    expect([lost.asked(), lost.answer?.(), lost.isSent]).toEqual(['x', 'y', true]);
-    const cut = rawOf(request, [{ ...sent, omitted: 1 }]);
-    expect([cut.asked(), cut.answer?.(), cut.isSent]).toEqual(['x', rawAnswer(request), false]);
-    expect(cut.curl()).toBe(curlOf(request));
-  });
-
   it('count attempts, not redirects', () => {
     const sent = (status: number, url = 'https://acme.example/v1') => ({
       ...{ url, headers: {}, body: '', omitted: 0, response: { status, body: '', omitted: 0 } },
     });
     const moved = sent(200, 'https://acme.example/v2');
     expect(wayOf([sent(200)])).toBe('POST https://acme.example/v1');
-    expect(wayOf([sent(307), moved])).toBe('POST https://acme.example/v2 · redirected');
+    expect(wayOf([sent(307), moved])).toBe('POST https://acme.example/v2');
     expect(wayOf([sent(503), sent(308), sent(307), moved])).toBe(
-      'POST https://acme.example/v2 · attempt 2 · redirected',
+      'POST https://acme.example/v2 · attempt 2',
     );
     expect(wayOf([sent(307), sent(503), sent(200)])).toBe(
       'POST https://acme.example/v1 · attempt 2',

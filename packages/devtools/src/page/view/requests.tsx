@@ -1,12 +1,14 @@
 // The prompt of each request, the news in it, and its answer.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { rawOf, wayOf } from '../model/raw.js';
+import { curlOf, curlOfExchange, wayOf } from '../model/curl.js';
 import { anyFields, fieldsOf, tokensIn } from '../model/read-event.js';
 import {
   contentOf,
   type ModelRequest,
   modelOf,
+  rawAnswer,
+  rawRequest,
   type RequestMessage,
   type RequestView,
   viewOf,
@@ -281,7 +283,7 @@ const Answer = ({ request: { answer } }: { readonly request: ModelRequest }) => 
   );
 };
 
-/** What was sent to the provider for a request, if the devtools have seen it. */
+/** The exchanges with the provider for a request, if the devtools have seen them. */
 const useExchanges = ({ markId, isOver }: ModelRequest): readonly Exchange[] => {
   const { client, send } = useDevtools();
   const [list, setList] = useState<readonly Exchange[]>([]);
@@ -291,12 +293,17 @@ const useExchanges = ({ markId, isOver }: ModelRequest): readonly Exchange[] => 
   return list;
 };
 
-/** The request and the answer as they were sent, or as JSON, to read and to copy. */
+/** The request and the answer as they were sent, or as JSON, to read and to copy. The server removes keys from exchanges. */
 const Raw = ({ request }: { readonly request: ModelRequest }) => {
   const list = useExchanges(request);
-  const { answer, sent } = request;
-  const raw = useMemo(() => rawOf(request, list), [request, answer, sent, list]);
-  const { exchange, isSent } = raw;
+  const sent = list.at(-1);
+  const { response } = sent ?? {};
+  const hasAnswer = response !== undefined || request.answer !== undefined;
+  const whole = sent?.omitted === 0 ? sent : undefined;
+  const asked = () => sent?.body ?? rawRequest(request);
+  const answer = () => response?.body ?? rawAnswer(request) ?? '';
+  const curl = () => (whole === undefined ? curlOf(request) : curlOfExchange(whole));
+  const of = [request, request.sent, request.answer, sent];
   const note = (text: unknown, omitted = 0) => (
     <p class="ms">
       {String(text)}
@@ -306,39 +313,41 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
   return (
     <>
       <div class="actions">
-        <CopyButton label="Copy as curl" text={raw.curl} />
-        <CopyButton label="Copy request" text={raw.asked} />
-        {raw.answer !== undefined && <CopyButton label="Copy answer" text={raw.answer} />}
+        <CopyButton label="Copy as curl" text={curl} />
+        <CopyButton label="Copy request" text={asked} />
+        {hasAnswer && <CopyButton label="Copy answer" text={answer} />}
       </div>
       <Section title="Raw request">
-        {exchange !== undefined && note(wayOf(list), exchange.omitted)}
-        <RawText text={raw.asked} />
+        {sent !== undefined && note(wayOf(list), sent.omitted)}
+        <RawText text={asked} of={of} />
       </Section>
-      {raw.answer !== undefined && (
+      {hasAnswer && (
         <Section title="Raw answer">
-          {exchange?.response !== undefined &&
-            note(exchange.response.status ?? 'No response', exchange.response.omitted)}
-          <RawText text={raw.answer} />
+          {response !== undefined && note(response.status ?? 'No response', response.omitted)}
+          <RawText text={answer} of={of} />
         </Section>
       )}
       <Section title="curl">
         {note(
-          isSent
-            ? 'The request as it was sent. Set API_KEY.'
-            : "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY.",
+          whole === undefined
+            ? "The same prompt in the format of OpenAI's chat completions. Set BASE_URL and API_KEY."
+            : 'The request as it was sent. Set API_KEY.',
         )}
-        <RawText text={raw.curl} />
+        <RawText text={curl} of={of} />
       </Section>
     </>
   );
 };
 
-/** A text that is made when it is shown. */
-const RawText = ({ text }: { readonly text: () => string }) => (
-  <div class="raw">
-    <LongText text={text()} />
-  </div>
-);
+/** Makes its string once for each state of what it is of. */
+const RawText = (props: { readonly text: () => string; readonly of: readonly unknown[] }) => {
+  const text = useMemo(props.text, props.of);
+  return (
+    <div class="raw">
+      <LongText text={text} />
+    </div>
+  );
+};
 
 export const CopyButton = (props: { readonly label: string; readonly text: () => string }) => {
   const { session, set } = useDevtools();
