@@ -230,6 +230,42 @@ describe('a question of a tool', () => {
     await sees('Blue');
   });
 
+  it('is never submitted by a key on a button', async () => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
+    const run = () => {
+      throw new Error('It has run.');
+    };
+    const pay = requireApproval(
+      tool({ name: 'pay', description: 'Pays.', run }),
+      approvals.approve,
+    );
+    const answers = [[toolCall('pay', { amount: 5 }), finish()], [text('It is over.')]];
+    const { ask, page, sees } = await open(agentOf(answers, [pay]), { approvals });
+    const decisions: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/approvals')) decisions.push(request.postData() ?? '');
+    });
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    const press = async (name: string) => {
+      await form.getByRole('button', { name, exact: true }).focus();
+      await page.keyboard.press('Control+Enter');
+      await page.keyboard.press('Meta+Enter');
+    };
+    await press('Deny …');
+    if ((await form.getByRole('textbox').count()) > 0) await press('Back');
+    await form.getByRole('button', { name: 'Edit' }).click();
+    await press('Back');
+    if ((await form.getByRole('textbox').count()) > 0) await page.keyboard.press('Escape');
+    await form.getByRole('button', { name: 'Deny …' }).click();
+    expect(decisions).toEqual([]);
+    await form.getByRole('textbox').press('Control+Enter');
+    await sees('It is over.');
+    expect(decisions.map((it) => (JSON.parse(it) as { approved: boolean }).approved)).toEqual([
+      false,
+    ]);
+  });
+
   it('for approval says when its arguments have changed, also to screen readers', async () => {
     const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
     const run = ({ amount }: { amount: number }) => `Paid ${amount}.`;
@@ -355,6 +391,21 @@ describe('the keyboard alone', () => {
     expect(await isFocused(page, '.tool summary')).toBe(true);
     await page.keyboard.press('Enter');
     await sees('Paid.');
+  });
+});
+
+describe('the edit of a question', () => {
+  it('is cancelled by Enter on Cancel', async () => {
+    const { ask, page, isAnswered } = await open(agentOf([[text('One.')]]));
+    await ask('Hello');
+    await isAnswered();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const field = page.getByRole('textbox', { name: 'Edit your message' });
+    await field.fill('Bye');
+    await page.getByRole('button', { name: 'Cancel' }).press('Enter');
+    await field.waitFor({ state: 'detached' });
+    await page.getByText('Hello').first().waitFor();
+    expect(await page.getByText('Bye').count()).toBe(0);
   });
 });
 

@@ -94,15 +94,20 @@ export const InTab = (props: {
 export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
   key === 'Enter' && !shiftKey && !isComposing;
 
-/** The keys of a form of a tool call: Ctrl+Enter submits it, and Esc leaves it, without stopping the answer. */
+/** Whether a key is for a field. On a button, it does what the button says. */
+export const isInField = ({ target }: Event): boolean =>
+  target instanceof Element && target.matches('input, textarea');
+
+/** The keys of a form of a tool call: Ctrl+Enter in a field submits it, and Esc leaves it, without stopping the answer. */
 export const formKeys =
   (leave: (form: HTMLFormElement) => void) =>
   (event: KeyboardEvent & { readonly currentTarget: HTMLFormElement }): void => {
     const { key, ctrlKey, metaKey, isComposing, currentTarget } = event;
     if (isComposing) return;
-    if (key === 'Enter' && (ctrlKey || metaKey)) currentTarget.requestSubmit();
-    else if (key === 'Escape') leave(currentTarget);
-    else return;
+    if (key === 'Escape') leave(currentTarget);
+    else if (key === 'Enter' && (ctrlKey || metaKey) && isInField(event)) {
+      currentTarget.requestSubmit();
+    } else return;
     event.preventDefault();
   };
 

@@ -1,6 +1,6 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { File } from './file.js';
-import { ActionsContext, isSend, QuietButton } from './pieces.js';
+import { ActionsContext, isInField, isSend, QuietButton } from './pieces.js';
 import { plainTextOf, type UiMessage } from './ui-message.js';
 
 /** A message of the user, with its versions. */
@@ -115,7 +115,7 @@ const EditForm = (props: {
         if (event.key === 'Escape') {
           event.stopPropagation();
           props.cancel();
-        } else if (isSend(event)) {
+        } else if (isSend(event) && isInField(event)) {
           event.preventDefault();
           save();
         }
