@@ -77,6 +77,9 @@ describe('a suspended tool', () => {
     expect(await screens('question-form')).toEqual([]);
     await form.getByLabel('Name').fill('Ann');
     await form.getByLabel('Count').fill('2');
+    await form.getByText('Up to 9.').waitFor({ state: 'detached' });
+    await submit.click();
+    await page.waitForFunction(() => document.activeElement?.matches('[aria-invalid] input'));
     await form.getByLabel('Large').check();
     await form.getByLabel('Salt').check();
     await submit.click();
@@ -264,6 +267,41 @@ describe('a question of a tool', () => {
     expect(decisions.map((it) => (JSON.parse(it) as { approved: boolean }).approved)).toEqual([
       false,
     ]);
+  });
+
+  it('for approval leads to the argument with a problem, until it is mended', async () => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
+    const input = jsonSchema({
+      type: 'object',
+      properties: {
+        to: { type: 'string', maxLength: 40 },
+        amount: { type: 'integer', maximum: 9 },
+        isUrgent: { type: 'boolean' },
+      },
+    });
+    const run = (given: unknown) => `Paid ${JSON.stringify(given)}.`;
+    const pay = requireApproval(
+      tool({ name: 'pay', description: 'Pays.', input, run }),
+      approvals.approve,
+    );
+    const answers = [[toolCall('pay', { amount: 5, to: 'Ann' }), finish()], [text('It is over.')]];
+    const { ask, page, sees } = await open(agentOf(answers, [pay]), { approvals });
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Edit' }).click();
+    const amount = form.getByLabel('Amount');
+    await amount.fill('12');
+    await form.getByLabel('To').press('Control+Enter');
+    await form.getByText('Up to 9.').waitFor();
+    await page.waitForFunction(() => document.activeElement?.matches('[aria-invalid]'));
+    expect(await amount.evaluate((it) => it === document.activeElement)).toBe(true);
+    await amount.fill('7');
+    await form.getByText('Up to 9.').waitFor({ state: 'detached' });
+    expect(await form.locator('[aria-invalid]').count()).toBe(0);
+    await amount.press('Control+Enter');
+    await sees('It is over.');
+    await page.locator('.tool summary').click();
+    await sees('Paid {"amount":7,"to":"Ann"}.');
   });
 
   it('for approval says when its arguments have changed, also to screen readers', async () => {

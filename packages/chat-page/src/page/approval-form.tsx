@@ -3,7 +3,17 @@ import type { ArgumentsEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
 import { parsedJson } from './fields.js';
 import { lazyModule } from './lazy-module.js';
-import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
+import {
+  ActionsContext,
+  focusCard,
+  focusWrong,
+  formKeys,
+  InTab,
+  Instead,
+  Json,
+  NotSent,
+} from './pieces.js';
+import type { Problems } from './schema-fields.js';
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
 
@@ -26,7 +36,7 @@ export const ApprovalForm = (props: {
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
   // The arguments in a form, if they have a schema that one can show; otherwise as JSON.
   const [edit, setEdit] = useState<ArgumentsEdit>();
-  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const [problems, setProblems] = useState<Problems>({});
   const forms = useArguments(mayEdit && inputSchema !== undefined);
   const [problem, setProblem] = useState('');
   const form = useRef<HTMLFormElement>(null);
@@ -43,6 +53,7 @@ export const ApprovalForm = (props: {
   }, []);
   const moveTo = (next: 'ask' | 'deny' | 'edit') => {
     hasMoved.current = true;
+    setProblem('');
     setMode(next);
   };
   const begin = () => {
@@ -70,7 +81,10 @@ export const ApprovalForm = (props: {
     if (read === undefined) return;
     if ('value' in read) decide({ approved: true, input: read.value });
     else if ('problem' in read) setProblem(read.problem);
-    else setProblems(read.problems);
+    else {
+      setProblems(read.problems);
+      focusWrong(form.current);
+    }
   };
   if (isOver) {
     const read = edit && forms?.readEdit(edit);
@@ -116,9 +130,24 @@ export const ApprovalForm = (props: {
       {mode !== 'edit' ? (
         json
       ) : edit !== undefined && forms !== undefined ? (
-        <forms.ArgumentsFields edit={edit} change={setEdit} problems={problems} />
+        <forms.ArgumentsFields
+          edit={edit}
+          change={(next, left) => {
+            setEdit(next);
+            setProblems(left);
+            setProblem('');
+          }}
+          problems={problems}
+        />
       ) : (
-        <JsonField label="Arguments, as JSON" value={edited} change={setEdited} />
+        <JsonField
+          label="Arguments, as JSON"
+          value={edited}
+          change={(next) => {
+            setEdited(next);
+            setProblem('');
+          }}
+        />
       )}
       {mode === 'deny' && (
         <label>

@@ -61,6 +61,15 @@ export const focusCard = (form: Element | null | undefined): void => {
   (card?.querySelector<HTMLElement>('summary') ?? card?.closest<HTMLElement>('.messages'))?.focus();
 };
 
+/** Moves the focus to the first field with a problem, once it is drawn: screen readers then read the problem. */
+export const focusWrong = (form: Element | null): void => {
+  requestAnimationFrame(() => {
+    const wrong = form?.querySelector<HTMLElement>('[aria-invalid]');
+    // A group takes no focus.
+    (wrong?.querySelector<HTMLElement>('input, textarea') ?? wrong)?.focus();
+  });
+};
+
 /** The input of a form whose tool call has ended without it, such as in another tab. */
 export const NotSent = ({ text }: { readonly text: string }) =>
   text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;

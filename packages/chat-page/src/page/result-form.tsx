@@ -1,5 +1,14 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
-import { ActionsContext, focusCard, formKeys, InTab, Instead, Json, NotSent } from './pieces.js';
+import {
+  ActionsContext,
+  focusCard,
+  focusWrong,
+  formKeys,
+  InTab,
+  Instead,
+  Json,
+  NotSent,
+} from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,
@@ -8,7 +17,9 @@ import {
   type Entry,
   type Field,
   fieldFor,
+  type Problems,
   readEntry,
+  stillIn,
 } from './schema-fields.js';
 import type { ToolOutcome } from './requests.js';
 import type { Suspended, Uncertain } from './ui-message.js';
@@ -27,7 +38,7 @@ export const ResultForm = (props: {
   const own = useMemo(() => fieldFor(schema ?? { type: 'string' }), [schema]);
   const [isJson, setJson] = useState(false);
   const [entry, setEntry] = useState<Entry>(() => entryFor(own));
-  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const [problems, setProblems] = useState<Problems>({});
   const field = isJson ? anyJson : own;
   if (props.isOver) return <NotSent text={written(entry)} />;
   const label = `Question of ${toolName}`;
@@ -47,6 +58,10 @@ export const ResultForm = (props: {
     setEntry(entryFor(own));
     focusCard(form);
     send?.(outcome);
+  };
+  const change = (next: Entry) => {
+    setEntry(next);
+    setProblems(stillIn(readEntry(field, next), problems));
   };
   const switched = () => {
     setJson(!isJson);
@@ -68,11 +83,11 @@ export const ResultForm = (props: {
           return;
         }
         setProblems(read.problems);
-        requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus());
+        focusWrong(form);
       }}
     >
       {asked}
-      <FieldView field={field} entry={entry} change={setEntry} problems={problems} />
+      <FieldView field={field} entry={entry} change={change} problems={problems} />
       <Instead />
       <div class="actions">
         <button type="submit" class="primary">

@@ -135,7 +135,7 @@ export const entryFor = (
       return indexesOf(options, listOf(given));
     case 'group':
       return Object.fromEntries(
-        fields.map((field) => [field.name, entryFor(field, fieldsOf(given)[field.name])]),
+        fields.map((field) => [field.name, entryFor(field, ownOf(fieldsOf(given), field.name))]),
       );
     case 'json':
       return given === undefined ? '' : JSON.stringify(given, null, 2);
@@ -144,13 +144,29 @@ export const entryFor = (
   }
 };
 
+/** The field of an object that is its own: `constructor` is none of `{}`. */
+export const ownOf = (fields: Fields, name: string): unknown =>
+  Object.hasOwn(fields, name) ? fields[name] : undefined;
+
+/** The path of a field in a group. */
+export const pathOf = (group: string, name: string): string =>
+  group === '' ? name : `${group}.${name}`;
+
 const indexesOf = (options: Field['options'], values: readonly unknown[]): readonly number[] =>
   options.flatMap(({ value }, at) => (values.includes(value) ? [at] : []));
 
 /** The value of an entry, or what is wrong with it, by the path of the field. */
 export type Read =
-  | { readonly value: unknown; readonly problems?: undefined }
-  | { readonly problems: Readonly<Record<string, string>> };
+  { readonly value: unknown; readonly problems?: undefined } | { readonly problems: Problems };
+
+/** The problems of fields, by their paths. */
+export type Problems = Readonly<Record<string, string>>;
+
+/** The known problems that another entry still has. */
+export const stillIn = (read: Read, known: Problems): Problems =>
+  Object.fromEntries(
+    Object.entries(read.problems ?? {}).filter(([path]) => Object.hasOwn(known, path)),
+  );
 
 /** Reads an entry. A value of undefined is left out. */
 export const readEntry = (field: Field, entry: Entry | undefined, path = field.name): Read => {
@@ -182,10 +198,7 @@ const readGroup = ({ fields }: Field, entry: Entry | undefined, path: string): R
   const entries = entriesIn(entry);
   const read = fields.map((field) => {
     const own = Object.hasOwn(entries, field.name) ? entries[field.name] : undefined;
-    return [
-      field.name,
-      readEntry(field, own, path === '' ? field.name : `${path}.${field.name}`),
-    ] as const;
+    return [field.name, readEntry(field, own, pathOf(path, field.name))] as const;
   });
   const problems = Object.fromEntries(read.flatMap(([, it]) => Object.entries(it.problems ?? {})));
   if (Object.keys(problems).length > 0) return { problems };

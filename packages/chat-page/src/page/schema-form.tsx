@@ -1,12 +1,12 @@
 import { useId } from 'preact/hooks';
-import { entriesIn, type Entry, type Field } from './schema-fields.js';
+import { entriesIn, type Entry, type Field, pathOf, type Problems } from './schema-fields.js';
 
 /** The inputs for a field, with its problem beside it. */
 export const FieldView = (props: {
   readonly field: Field;
   readonly entry: Entry | undefined;
   readonly change: (entry: Entry) => void;
-  readonly problems: Readonly<Record<string, string>>;
+  readonly problems: Problems;
   readonly path?: string;
 }) => {
   const { field, entry, change, problems, path = field.name } = props;
@@ -86,7 +86,7 @@ const Group = (props: Parameters<typeof FieldView>[0] & { readonly path: string 
           entry={entries[it.name]}
           change={(next) => change({ ...entries, [it.name]: next })}
           problems={problems}
-          path={path === '' ? it.name : `${path}.${it.name}`}
+          path={pathOf(path, it.name)}
         />
       ))}
     </>
