@@ -4,13 +4,15 @@ import {
   isEvent,
   isMillraceError,
   type Message,
+  MillraceError,
   type ToolCallBlock,
 } from 'millrace';
 import { type CallStore, replay$ } from 'millrace/journal';
-import { isSameInput } from 'millrace/values';
+import { isSameInput, messageOf } from 'millrace/values';
 import {
   catchError,
   concatMap,
+  defer,
   endWith,
   from,
   type Observable,
@@ -74,7 +76,13 @@ export const recorded$ = (
  * answer. Reads the store once.
  */
 export const recordedSteps$ = ({ driver }: CallStore, callId: string): Observable<AgentEvent> =>
-  driver.read$(callId, { kind: 'event' }).pipe(
+  defer(() => driver.read$(callId, { kind: 'event' })).pipe(
+    // As `recorded$` does.
+    catchError((cause: unknown) => {
+      if (isMillraceError(cause)) throw cause;
+      const message = `The journal could not be read: ${messageOf(cause)}`;
+      throw new MillraceError('store', message, { cause });
+    }),
     concatMap((records) => records.filter(({ name }) => !pieces.has(name))),
     toArray(),
     concatMap((records) =>
