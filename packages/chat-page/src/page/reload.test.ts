@@ -5,7 +5,7 @@ import { inProcessSessions } from 'millrace/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import type { ChatServerOptions } from '@millrace/server/chat';
-import { lastValueFrom, throwError } from 'rxjs';
+import { catchError, lastValueFrom, map, of, throwError } from 'rxjs';
 import { chatPage } from '../index.js';
 import { closeAll, networkTo, pageOf } from './client.test-support.js';
 import type { Conversation } from './conversation-state.js';
@@ -69,6 +69,23 @@ const asked = async () => {
   const [token = ''] = tokens(await page.until((state) => tokens(state).length > 0));
   return { page, token };
 };
+
+describe('the facts of answers', () => {
+  it('are asked for again up to five times', async () => {
+    const net = network([]);
+    const { server, ready } = pageOf();
+    await ready();
+    net.isDown = 'proxy';
+    const failed = await lastValueFrom(
+      server.facts$('a').pipe(
+        map(() => 'facts'),
+        catchError(() => of('failed')),
+      ),
+    );
+    expect(failed).toBe('failed');
+    expect(net.requests.filter((it) => it.includes('/answers'))).toHaveLength(6);
+  });
+});
 
 describe('after a reload', () => {
   it('a denied tool has the same words', async () => {

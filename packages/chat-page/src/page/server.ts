@@ -85,7 +85,7 @@ export interface Server {
   readonly history$: (chatId: string, at?: string) => Observable<History>;
   /** Emits the branch of a message, which is continued by default from now on. */
   readonly switch$: (chatId: string, at: string) => Observable<History>;
-  /** Emits the facts of the answers of a branch. Tries again what has failed. Errors with a `Refusal`. */
+  /** Emits the facts of the answers of a branch. Tries again up to five times. Errors with what has failed. */
   readonly facts$: (chatId: string, at?: string) => Observable<Facts>;
   /** Completes when the call that continues the answer has begun. */
   readonly settle$: (
@@ -154,7 +154,8 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
       defer(() => {
         let failures = 0;
         return read$(`${pathOf(chatId)}/answers${queryOf({ at })}`).pipe(
-          retried(() => wait$((failures += 1))),
+          // Each try reads the records of many calls.
+          retried(() => wait$((failures += 1)), mostFactRetries),
           map(factsOf),
         );
       }),
@@ -243,9 +244,15 @@ const reconnecting$ = (
     );
   });
 
-/** Subscribes again to what has failed, once `again$` has emitted and completed, unless the server refuses it for good. */
-const retried = <T>(again$: () => Observable<unknown>): MonoTypeOperatorFunction<T> =>
+const mostFactRetries = 5;
+
+/** Subscribes again to what has failed, up to so many times, once `again$` has completed, unless the server refuses it for good. */
+const retried = <T>(
+  again$: () => Observable<unknown>,
+  count = Infinity,
+): MonoTypeOperatorFunction<T> =>
   retry({
+    count,
     delay: (error: unknown) =>
       // Others, such as too many requests, pass.
       error instanceof Refusal && error.status < 429
