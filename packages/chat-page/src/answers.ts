@@ -1,7 +1,7 @@
 import { type AgentEvent, isMillraceError, type Message } from 'millrace';
 import { toUiMessageStream } from '@millrace/server';
 import type { Chat, Route, ServerOfRoutes, Visit } from '@millrace/server/chat';
-import { chunkOf, type UncertainBy, uncertainIn } from './uncertain.js';
+import { chunkOf, settledIn, type UncertainBy, uncertainIn } from './uncertain.js';
 import {
   asyncScheduler,
   catchError,
@@ -36,6 +36,8 @@ export const answersRoute = (
 interface AnswerCalls {
   readonly id: string;
   readonly callIds: readonly string[];
+  /** Those that are read. Default: all. */
+  readonly read?: readonly string[];
 }
 
 /** The chunks that the page adds to the messages of the history, by their ids. */
@@ -46,7 +48,7 @@ const answers$ = (
   const shown = chat(id);
   return shown.history$(new URL(request.url).searchParams.get('at') ?? undefined).pipe(
     concatMap(({ messages, running }) => {
-      const uncertain = uncertainIn(messages);
+      const uncertain = [...settledIn(messages), ...uncertainIn(messages)];
       return from(latest(answersIn(messages))).pipe(
         filter(({ callIds }) => running === undefined || !callIds.includes(running)),
         concatMap((answer) =>
@@ -78,11 +80,17 @@ const answersIn = (messages: readonly Message[]): readonly AnswerCalls[] => {
   return answers;
 };
 
-/** The latest answers, whole: a part of an answer would have a part of its usage. */
+/**
+ * The latest answers, whole: a part of an answer would have a part of its usage. Of a last answer with too many calls, the last ones are
+ * read, which have its end and what it waits for.
+ */
 const latest = (answers: readonly AnswerCalls[]): readonly AnswerCalls[] => {
   let calls = 0;
   const first = answers.findLastIndex(({ callIds }) => (calls += callIds.length) > mostCalls);
-  return answers.slice(first + 1);
+  const whole = answers.slice(first + 1);
+  return whole.length > 0
+    ? whole
+    : answers.slice(-1).map((it) => ({ ...it, read: it.callIds.slice(-mostCalls) }));
 };
 
 /** The id of a message begins with that of its call. */
@@ -90,20 +98,20 @@ export const callOf = (messageId: string): string => messageId.split('/', 1)[0] 
 
 const chunksOf$ = (
   { events$ }: Pick<Chat, 'events$'>,
-  { id, callIds }: AnswerCalls,
+  { id, callIds, read = callIds }: AnswerCalls,
   masks: ServerOfRoutes['masks'],
 ): Observable<readonly object[]> =>
-  from(callIds).pipe(
+  from(read).pipe(
     concatMap((callId) =>
       events$(callId, { areSteps: true }).pipe(
-        catchError((error: unknown) => {
-          // The store no longer has the call.
-          if (isMillraceError(error) && error.code === 'invalidResume') return EMPTY;
-          throw error;
-        }),
         // Between calls, the process answers others, and notices that this client has left.
         subscribeOn(asyncScheduler),
         toArray(),
+        catchError((error: unknown) => {
+          // The store no longer has the call, or its record is damaged: the others have facts all the same.
+          if (isMillraceError(error) && skipped.has(error.code)) return EMPTY;
+          throw error;
+        }),
         concatMap((events) =>
           from(untilLastRun(events)).pipe(toUiMessageStream({ messageId: id, ...masks })),
         ),
@@ -112,6 +120,8 @@ const chunksOf$ = (
     ),
     toArray(),
   );
+
+const skipped: ReadonlySet<string> = new Set(['invalidResume', 'invalidState']);
 
 /** The events of a call without the errors of earlier processes, after which it was resumed. */
 const untilLastRun = (events: readonly AgentEvent[]): readonly AgentEvent[] =>

@@ -3,8 +3,10 @@ import {
   type Message,
   MillraceError,
   suspensionsIn,
+  textOf,
   toolCallsOf,
   toolOutput,
+  type ToolResultBlock,
   toolResults,
 } from 'millrace';
 import { isUncertain } from 'millrace/journal';
@@ -26,6 +28,8 @@ interface Uncertain {
   readonly localId: string;
   readonly toolCallId: string;
   readonly toolName: string;
+  /** The user's word, once it has come. */
+  readonly outcome?: Outcome;
 }
 
 /** Those of sub-agents are not among them: their models read that the outcome is unknown. */
@@ -41,11 +45,44 @@ export const uncertainIn = (messages: readonly Message[]): readonly Uncertain[] 
       return [{ localId, toolCallId, toolName }];
     });
 
+/** Those that had the user's word. A result counts only if the journal has suspended its tool call: no tool gives itself such a result. */
+export const settledIn = (messages: readonly Message[]): readonly Uncertain[] => {
+  const calls = new Map<string, Uncertain>();
+  const waiting = new Map<string, Uncertain>();
+  const settled: Uncertain[] = [];
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      for (const { id: localId, name: toolName } of toolCallsOf(message)) {
+        waiting.delete(localId);
+        calls.set(localId, { localId, toolName, toolCallId: `${message.id}/${localId}` });
+      }
+    } else if (message.role === 'tool') {
+      for (const result of message.content) {
+        const { toolCallId: localId, suspended } = result;
+        const call = calls.get(localId);
+        const outcome = waiting.has(localId) ? outcomeOf(result) : undefined;
+        if (call !== undefined && outcome !== undefined) settled.push({ ...call, outcome });
+        if (call !== undefined && suspended !== undefined && isUncertain(suspended)) {
+          waiting.set(localId, call);
+        } else waiting.delete(localId);
+      }
+    }
+  }
+  return settled;
+};
+
+const outcomeOf = (result: ToolResultBlock): Outcome | undefined => {
+  const text = result.from === undefined ? textOf(result) : '';
+  return Object.keys(outcomes)
+    .filter(isOutcome)
+    .find((it) => outcomes[it] === text);
+};
+
 /** The chunk that shows it. */
-export const chunkOf = ({ toolCallId, toolName }: Uncertain, by: UncertainBy): object => ({
+export const chunkOf = ({ toolCallId, toolName, outcome }: Uncertain, by: UncertainBy): object => ({
   type: 'data-uncertain',
   id: toolCallId,
-  data: { toolCallId, toolName, by },
+  data: { toolCallId, toolName, by, ...(outcome && { outcome }) },
 });
 
 type Outcome = keyof typeof outcomes;
@@ -64,11 +101,7 @@ const isOutcome = (value: unknown): value is Outcome =>
 
 /** A tool call that has to run again has not failed. */
 const resultFor = (outcome: Outcome): unknown =>
-  toolOutput({
-    content: outcomes[outcome],
-    isError: outcome === 'failed',
-    details: { view: 'outcome', outcome },
-  });
+  toolOutput({ content: outcomes[outcome], isError: outcome === 'failed' });
 
 const settled$ = ({ chat, body$, ids: { id = '' } }: Visit): Observable<Response> => {
   const { history$, start$ } = chat(id);

@@ -119,18 +119,30 @@ const bringing = (
   };
   const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> => {
     const { messages } = state$.value;
-    const shown = messages.map((message) => withOutcome(message, toolCallId, outcome));
+    const shown = messages.map((message) => withOutcome(message, [toolCallId], outcome));
     const outcomes = shown
       .flatMap(uncertainIn)
       .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
     const shown$ = of(set({ messages: shown }));
     if (outcomes.some(({ length }) => length === 0)) return shown$;
+    const sent = outcomes.flat();
+    // The state may have changed since.
+    const unsaid: Update = (state) => ({
+      ...state,
+      messages: state.messages.map((message) =>
+        withOutcome(
+          message,
+          sent.map(([it]) => it),
+          undefined,
+        ),
+      ),
+    });
     return concat(
       shown$,
-      server.settle$(id, { outcomes: Object.fromEntries(outcomes.flat()) }).pipe(
+      server.settle$(id, { outcomes: Object.fromEntries(sent) }).pipe(
         catchError((error: unknown) =>
           concat(
-            of(set({ messages: messages.map((message) => withOutcome(message)) })),
+            of(unsaid),
             defer(() => {
               throw error;
             }),

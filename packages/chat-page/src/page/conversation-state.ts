@@ -1,3 +1,4 @@
+import { fieldsOf } from './fields.js';
 import { withChunk, withFacts, withStart } from './message-chunks.js';
 import { Refusal } from './responses.js';
 import type { ToolOutcome } from './requests.js';
@@ -6,6 +7,7 @@ import {
   approvalsIn,
   isOver,
   isQuestion,
+  lacksWord,
   plainTextOf,
   type SettledAs,
   toolsIn,
@@ -108,14 +110,18 @@ export const loaded =
   };
 
 /**
- * The answers whose ends this tab does not know, or whose suspended tool calls it cannot show, and the questions without an answer. Empty
- * while one runs.
+ * A key for each answer whose end this tab does not know, whose suspended tool calls it cannot show, or which lacks the user's word that
+ * another tab has sent, and for each question without an answer. Empty while one runs.
  */
 export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
   status === 'ready'
-    ? messages
-        .filter((message, at) => !isKnown(message) || isUnanswered(message, at, messages))
-        .map(({ id }) => id)
+    ? messages.flatMap((message, at) => {
+        if (!isKnown(message) || isUnanswered(message, at, messages)) {
+          // A result that has come since, such as the user's word, has facts of its own.
+          return [`${message.id} ${toolsIn(message).filter(isOver).length}`];
+        }
+        return lacksWord(message) ? [`${message.id} settled`] : [];
+      })
     : [];
 
 const isKnown = (message: UiMessage): boolean =>
@@ -134,12 +140,18 @@ export const restored =
       const chunks = facts[id];
       if (chunks === undefined) return [message];
       if (!isUnanswered(message, at, state.messages)) {
-        return [isKnown(message) ? message : withFacts(message, chunks)];
+        return [isKnown(message) ? withWords(message, chunks) : withFacts(message, chunks)];
       }
       const answer = withFacts(answerTo(message), chunks);
       return answer.end?.error === undefined ? [message] : [message, answer];
     }),
   });
+
+/** An answer that this tab has seen, with the user's words of another tab. */
+const withWords = (message: UiMessage, chunks: readonly unknown[]): UiMessage =>
+  lacksWord(message)
+    ? chunks.filter((it) => fieldsOf(it)['type'] === 'data-uncertain').reduce(withChunk, message)
+    : message;
 
 /** The id of a question begins with that of its answer. */
 const answerTo = ({ id }: UiMessage): UiMessage => ({
@@ -158,13 +170,19 @@ const merged = (shown: readonly UiMessage[], { messages, running }: History) => 
     const known =
       before === undefined || isSame(before, message)
         ? (before ?? message)
-        : stillCancelled(before, message);
+        : withCalls(before, message);
     return failed ? [known, failed] : [known];
   });
 };
 
-const isUnanswered = (message: UiMessage, at: number, messages: readonly UiMessage[]): boolean =>
-  isQuestion(message) && messages[at + 1]?.role !== 'assistant';
+/** Several questions of one call have one answer, after the last of them. */
+const isUnanswered = (message: UiMessage, at: number, messages: readonly UiMessage[]): boolean => {
+  const next = messages[at + 1];
+  return (
+    isQuestion(message) &&
+    (next === undefined || (isQuestion(next) && answerTo(next).id !== answerTo(message).id))
+  );
+};
 
 /** The answer to a question that has failed before its first word: the history has nothing of it. */
 const failedAfter = (question: UiMessage, shown: readonly UiMessage[]): UiMessage | undefined => {
@@ -174,16 +192,18 @@ const failedAfter = (question: UiMessage, shown: readonly UiMessage[]): UiMessag
   return at !== -1 && next?.end?.error !== undefined ? next : undefined;
 };
 
-/** The message of the history, with the tool calls that a message of this tab has cancelled. */
-const stillCancelled = (before: UiMessage, message: UiMessage): UiMessage => {
+/** The message of the history, with what this tab knows of its tool calls: the user's words, and those that a message has cancelled. */
+const withCalls = (before: UiMessage, message: UiMessage): UiMessage => {
   const cancelled = toolsIn(before).filter(({ state }) => state === 'cancelled');
   const parts = message.parts.map((part) =>
     part.type === 'tool' && part.state === 'failed'
       ? (cancelled.find(({ toolCallId }) => toolCallId === part.toolCallId) ?? part)
       : part,
   );
-  return { ...message, parts };
+  return { ...message, parts: [...parts, ...before.parts.filter(isUncertain)] };
 };
+
+const isUncertain = ({ type }: UiPart): boolean => type === 'uncertain';
 
 const isSame = (one: UiMessage, other: UiMessage | undefined): boolean => {
   const text = (message: UiMessage): string =>

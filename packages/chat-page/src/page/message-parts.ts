@@ -83,11 +83,14 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const { request } = fields;
       return { type: 'suspended', data: { toolCallId, toolName, localId, request } };
     }
-    case 'uncertain':
+    case 'uncertain': {
+      const by = fields['by'] === 'user' ? 'user' : 'program';
+      const outcome = settledAs.find((it) => it === fields['outcome']);
       return {
         type: 'uncertain',
-        data: { toolCallId, toolName, by: fields['by'] === 'user' ? 'user' : 'program' },
+        data: { toolCallId, toolName, by, ...(outcome && { outcome }) },
       };
+    }
     case 'steered':
       return { type: 'steered', text: textOf(fields['text']) };
     case 'sources':
@@ -106,6 +109,8 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       return { type: 'data', name, data, ...optional('id', id) };
   }
 };
+
+const settledAs = ['again', 'happened', 'failed'] as const;
 
 const sourceOf = (value: unknown): Source => {
   const { number, source, title } = fieldsOf(value);

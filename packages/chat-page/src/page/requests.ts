@@ -57,15 +57,15 @@ export const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage 
   ),
 });
 
-/** The message with the outcome of an uncertain tool call; without an outcome, that of none. */
+/** The message with the outcome of uncertain tool calls; with `undefined`, it has none again. */
 export const withOutcome = (
   message: UiMessage,
-  toolCallId?: string,
-  outcome?: SettledAs,
+  toolCallIds: readonly string[],
+  outcome: SettledAs | undefined,
 ): UiMessage => ({
   ...message,
   parts: message.parts.map((part) =>
-    part.type === 'uncertain' && (outcome === undefined || part.data.toolCallId === toolCallId)
+    part.type === 'uncertain' && toolCallIds.includes(part.data.toolCallId)
       ? { ...part, data: { ...part.data, outcome } }
       : part,
   ),

@@ -34,24 +34,12 @@ export const ToolOutput = (props: {
     }
     case 'link':
       return <Link {...data} />;
-    case 'outcome':
-      return <p class="notice">{wordsFor.get(data['outcome']) ?? ''}</p>;
     case '':
       return json;
     default:
       return renderers === undefined ? json : <Foreign data={output} module={renderers} />;
   }
 };
-
-/** The user's word for an uncertain tool call. */
-const wordsFor = new Map<unknown, string>([
-  ['happened', 'You said that it has happened.'],
-  ['again', 'You said that it has not happened. The model was asked to run it again.'],
-]);
-
-/** Whether the user has said that a tool call has not happened. */
-export const isUndone = (output: unknown): boolean =>
-  viewOf(output) === 'outcome' && fieldsOf(output)['outcome'] === 'again';
 
 const Table = ({ columns, rows, caption }: Fields) => {
   const shown = listOf(rows).slice(0, mostRows);

@@ -3,7 +3,7 @@ import { ApprovalForm } from './approval-form.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
 import { ActionsContext, Fold, Icon, type IconName, Json } from './pieces.js';
-import { isUndone, ToolOutput, viewOf } from './tool-output.js';
+import { ToolOutput, viewOf } from './tool-output.js';
 import {
   type AgentPart,
   type Approval,
@@ -101,14 +101,28 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
   };
 };
 
+/** The user's word for a tool call that was uncertain. Only the server says it: no output of a tool does. */
+const wordOf = ({ part: { state, toolCallId }, message }: PartProps<ToolPart>) =>
+  state !== 'done'
+    ? undefined
+    : message.parts.flatMap((it) =>
+        it.type === 'uncertain' && it.data.toolCallId === toolCallId ? [it.data.outcome] : [],
+      )[0];
+
+const wordsFor = new Map<unknown, string>([
+  ['happened', 'You said that it has happened.'],
+  ['again', 'You said that it has not happened. The model was asked to run it again.'],
+]);
+
 const statusOf = (
-  { part: { state, output }, isRunning }: PartProps<ToolPart>,
+  { part: { state }, isRunning }: PartProps<ToolPart>,
   waits: Waits,
+  word: ReturnType<typeof wordOf>,
 ): ToolStatus => {
   if (waits.approval !== undefined) return 'approval';
   if (waits.uncertain !== undefined) return 'uncertain';
   if (waits.suspended !== undefined) return 'suspended';
-  if (state === 'done' && isUndone(output)) return 'undone';
+  if (word === 'again') return 'undone';
   return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
 };
 
@@ -117,12 +131,15 @@ export const Tool = (props: PartProps<ToolPart>) => {
   const { part, message } = props;
   const { toolName, state, input, inputText, output, errorText } = part;
   const waits = waitsOf(props);
-  const status = statusOf(props, waits);
+  const word = wordOf(props);
+  const status = statusOf(props, waits, word);
   const [agent, ...others] = message.parts.filter(
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
-  const hasOutput = output !== undefined && (state === 'running' || state === 'done');
-  const hasView = state === 'done' && viewOf(output) !== '';
+  const words = wordsFor.get(word);
+  const hasOutput =
+    words === undefined && output !== undefined && (state === 'running' || state === 'done');
+  const hasView = hasOutput && state === 'done' && viewOf(output) !== '';
   const settings = useContext(ActionsContext)?.settings;
   const isReply = state === 'done' && agent?.text !== undefined;
   return (
@@ -149,6 +166,7 @@ export const Tool = (props: PartProps<ToolPart>) => {
           <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
         )}
       </Fold>
+      {words !== undefined && <p class="notice">{words}</p>}
       {hasView && <ToolOutput output={output} renderers={settings?.renderers} />}
       <Forms waits={waits} input={input} />
       {others.map((it) => (

@@ -125,7 +125,7 @@ export interface Uncertain {
   readonly toolName: string;
   /** Who says how it has ended. */
   readonly by: 'user' | 'program';
-  /** The user's word, until those for the others have come, too. */
+  /** The user's word. Those for all uncertain tool calls are sent together. */
   readonly outcome?: SettledAs | undefined;
 }
 
@@ -166,6 +166,16 @@ export const uncertainIn = ({ parts }: UiMessage): readonly Uncertain[] =>
     if (part.type !== 'uncertain') return [];
     return parts.find(isToolCall(part.data.toolCallId))?.state === 'running' ? [part.data] : [];
   });
+
+/** Whether an uncertain tool call has a result, and the page does not know the user's word for it. */
+export const lacksWord = ({ parts }: UiMessage): boolean =>
+  parts.some(
+    (part) =>
+      part.type === 'uncertain' &&
+      part.data.by === 'user' &&
+      part.data.outcome === undefined &&
+      parts.find(isToolCall(part.data.toolCallId))?.state === 'done',
+  );
 
 /** The tool calls of an answer that wait for an approval. */
 export const approvalsIn = ({ parts }: UiMessage): readonly Approval[] =>
