@@ -10,6 +10,7 @@ import {
   of,
   type Subject,
   tap,
+  throwError,
 } from 'rxjs';
 import {
   added,
@@ -28,10 +29,20 @@ import {
   type Update,
   withCancelled,
 } from './conversation-state.js';
-import { placed, requestOf, textPart, withOutcome, withResult, withText } from './requests.js';
+import {
+  placed,
+  requestOf,
+  textPart,
+  withGiven,
+  withOutcome,
+  withoutChoice,
+  withResults,
+  withSent,
+  withText,
+} from './requests.js';
 import { Refusal } from './responses.js';
 import type { Followed, Server } from './server.js';
-import { isQuestion, type UiMessage, uncertainIn, waitingIn } from './ui-message.js';
+import { isQuestion, isToolCall, type UiMessage, uncertainIn, waitingIn } from './ui-message.js';
 import { neverSent, type Unsent } from './unsent.js';
 
 /** The shared state of the parts of a conversation. */
@@ -75,7 +86,7 @@ export const performing = (context: Context): Performing => {
     const ended = set({ editing: undefined, elsewhere: undefined });
     return concat(of(added(edited), ended), send$(edited.id));
   };
-  const { result$, settle$ } = bringing(context, { load$, request$ });
+  const { result$, settle$, change$ } = bringing(context, { load$, request$ });
   const handle$: Performing['handle$'] = (command) => {
     switch (command.type) {
       case 'load':
@@ -97,6 +108,8 @@ export const performing = (context: Context): Performing => {
         return result$(command);
       case 'settle':
         return settle$(command);
+      case 'change':
+        return change$(command);
       default:
         return EMPTY;
     }
@@ -110,12 +123,22 @@ const bringing = (
   { load$, request$ }: Pick<ReturnType<typeof sending>, 'load$' | 'request$'>,
 ) => {
   const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
-    const answered = state$.value.messages.map((message) => withResult(message, command));
-    const last = answered.at(-1);
-    const shown$ = of(set({ messages: answered }));
-    return last === undefined || waitingIn(last).length > 0
-      ? shown$
-      : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
+    const { messages } = state$.value;
+    const given = messages.map((message) => withGiven(message, command));
+    const own = given.find(({ parts }) => parts.some(isToolCall(command.toolCallId)));
+    if (own === undefined || waitingIn(own).some((it) => it.given === undefined)) {
+      return of(set({ messages: given }));
+    }
+    const answered = given.map((message) => (message === own ? withResults(own) : message));
+    const refused$ = (error: unknown) =>
+      concat(
+        error instanceof Refusal ? of(set({ messages })) : EMPTY,
+        throwError(() => error),
+      );
+    return concat(
+      of(set({ messages: answered })),
+      request$(answered, { messages: [requestOf(withResults(own))] }).pipe(catchError(refused$)),
+    );
   };
   const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> => {
     const { messages } = state$.value;
@@ -123,8 +146,7 @@ const bringing = (
     const outcomes = shown
       .flatMap(uncertainIn)
       .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
-    const shown$ = of(set({ messages: shown }));
-    if (outcomes.some(({ length }) => length === 0)) return shown$;
+    if (outcomes.some(({ length }) => length === 0)) return of(set({ messages: shown }));
     const sent = outcomes.flat();
     // The state may have changed since.
     const unsaid: Update = (state) => ({
@@ -138,7 +160,7 @@ const bringing = (
       ),
     });
     return concat(
-      shown$,
+      of(set({ messages: shown.map(withSent) })),
       server.settle$(id, { outcomes: Object.fromEntries(sent) }).pipe(
         catchError((error: unknown) =>
           concat(
@@ -153,7 +175,12 @@ const bringing = (
       defer(() => load$(state$.value.messages.at(-1)?.id)),
     );
   };
-  return { result$, settle$ };
+  const change$ = ({ toolCallId }: CommandOf<'change'>): Observable<Update> =>
+    of((state) => ({
+      ...state,
+      messages: state.messages.map((message) => withoutChoice(message, toolCallId)),
+    }));
+  return { result$, settle$, change$ };
 };
 
 const editedQuestion = (
@@ -254,8 +281,12 @@ export const aside =
 
 /** Follows an answer to its end. If the server forgets it, its question is unsent again. */
 export const answered$ = (open$: Observable<Followed>, asked?: Unsent): Observable<Update> =>
+  concat(of(cleared({})), followed$(open$, asked));
+
+/** Follows an answer that this tab has not asked for: what the server has refused before stays in view. */
+export const followed$ = (open$: Observable<Followed>, asked?: Unsent): Observable<Update> =>
   concat(
-    of(cleared({ status: 'answering' })),
+    of(set({ status: 'answering' })),
     open$.pipe(
       mergeMap((it): readonly Update[] => {
         switch (it.type) {

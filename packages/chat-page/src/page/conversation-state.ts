@@ -1,7 +1,6 @@
 import { fieldsOf } from './fields.js';
 import { withChunk, withFacts, withStart } from './message-chunks.js';
 import { Refusal } from './responses.js';
-import type { ToolOutcome } from './requests.js';
 import type { Branches, Facts, History } from './server.js';
 import {
   approvalsIn,
@@ -10,6 +9,7 @@ import {
   lacksWord,
   plainTextOf,
   type SettledAs,
+  type ToolOutcome,
   toolsIn,
   type UiMessage,
   type UiPart,
@@ -74,6 +74,8 @@ export type Command =
   | ToolOutcome
   /** Reports the outcome of an uncertain tool call. */
   | { readonly type: 'settle'; readonly toolCallId: string; readonly outcome: SettledAs }
+  /** Takes an answer or an outcome back that waits for the others. */
+  | { readonly type: 'change'; readonly toolCallId: string }
   | { readonly type: 'load' }
   | { readonly type: 'stop' }
   | { readonly type: 'steer'; readonly text: string };

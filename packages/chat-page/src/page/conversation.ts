@@ -135,7 +135,7 @@ const others$ = (
     catchError(() => EMPTY),
   );
 
-/** Shows the failure of a command; of a conflict, with the state of the server. */
+/** Shows the failure of a command; of a refused one, with the state of the server. */
 const failing =
   (load$: () => Observable<Update>) =>
   (error: unknown, isLoad: boolean): Observable<Update> => {
@@ -145,8 +145,11 @@ const failing =
       const status = state.status === 'loading' ? 'loading' : 'ready';
       return { ...state, ...settled, status, problem: { ...problemOf(error), ...retry } };
     };
-    return error instanceof Refusal && error.status === 409 && !isLoad
-      ? concat(load$(), of(set({ problem: problemOf(error) }))).pipe(catchError(() => of(failed)))
+    return error instanceof Refusal && !isLoad
+      ? load$().pipe(
+          map((update): Update => (state) => ({ ...update(state), problem: problemOf(error) })),
+          catchError(() => of(failed)),
+        )
       : of(failed);
   };
 

@@ -10,7 +10,7 @@ import {
   startWith,
   switchMap,
 } from 'rxjs';
-import { answered$, type Context } from './commands.js';
+import { type Context, followed$ } from './commands.js';
 import { type Conversation, deleted, loaded, set, type Update } from './conversation-state.js';
 import type { Change } from './server.js';
 
@@ -26,7 +26,7 @@ export const following = (
       if (running === undefined) return EMPTY;
       return running === before
         ? of(set({ status: 'ready', running: undefined }))
-        : concat(answered$(server.join$(id)), load$(), joined$(running));
+        : concat(followed$(server.join$(id)), load$(), joined$(running));
     });
   return change$.pipe(
     // Deletions before the last command are ignored.

@@ -1,4 +1,11 @@
-import { isToolCall, type SettledAs, type UiMessage, type UiPart } from './ui-message.js';
+import {
+  isToolCall,
+  type SettledAs,
+  type ToolOutcome,
+  type UiMessage,
+  type UiPart,
+  waitingIn,
+} from './ui-message.js';
 
 export const textPart = (text: string): UiPart => ({ type: 'text', text, isOpen: false });
 
@@ -26,8 +33,10 @@ export const requestOf = ({ id, role, parts }: UiMessage): object => ({
       case 'file':
       case 'step-start':
         return [part];
-      case 'suspended':
-        return [{ type: 'data-suspended', id: part.data.toolCallId, data: part.data }];
+      case 'suspended': {
+        const { given: _, ...data } = part.data;
+        return [{ type: 'data-suspended', id: data.toolCallId, data }];
+      }
       case 'tool': {
         const { toolName, toolCallId, input, output, errorText } = part;
         const state = part.state === 'done' ? 'output-available' : 'output-error';
@@ -41,12 +50,37 @@ export const requestOf = ({ id, role, parts }: UiMessage): object => ({
   }),
 });
 
-/** The result of a suspended tool call, or the reason for its failure. */
-export type ToolOutcome =
-  | { readonly type: 'result'; readonly toolCallId: string; readonly output: unknown }
-  | { readonly type: 'failure'; readonly toolCallId: string; readonly errorText: string };
+/** The message with the user's answer to a suspended tool call. It is sent with those to the others. */
+export const withGiven = (message: UiMessage, given: ToolOutcome): UiMessage => ({
+  ...message,
+  parts: message.parts.map((part) =>
+    part.type === 'suspended' && part.data.toolCallId === given.toolCallId
+      ? { ...part, data: { ...part.data, given } }
+      : part,
+  ),
+});
 
-export const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage => ({
+/** The message with the answers to its suspended tool calls as their results. */
+export const withResults = (message: UiMessage): UiMessage =>
+  waitingIn(message).reduce(
+    (answered, { given }) => (given === undefined ? answered : withResult(answered, given)),
+    message,
+  );
+
+/** The message without the user's answer to a tool call, or the user's word for its outcome. */
+export const withoutChoice = (message: UiMessage, toolCallId: string): UiMessage => ({
+  ...message,
+  parts: message.parts.map((part) => {
+    if (part.type === 'suspended' && part.data.toolCallId === toolCallId) {
+      return { ...part, data: { ...part.data, given: undefined } };
+    }
+    return part.type === 'uncertain' && part.data.toolCallId === toolCallId
+      ? { ...part, data: { ...part.data, outcome: undefined } }
+      : part;
+  }),
+});
+
+const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage => ({
   ...message,
   parts: message.parts.map((part) =>
     !isToolCall(outcome.toolCallId)(part)
@@ -66,7 +100,17 @@ export const withOutcome = (
   ...message,
   parts: message.parts.map((part) =>
     part.type === 'uncertain' && toolCallIds.includes(part.data.toolCallId)
-      ? { ...part, data: { ...part.data, outcome } }
+      ? { ...part, data: { ...part.data, outcome, isSent: false } }
+      : part,
+  ),
+});
+
+/** The message whose outcomes the server gets now. */
+export const withSent = (message: UiMessage): UiMessage => ({
+  ...message,
+  parts: message.parts.map((part) =>
+    part.type === 'uncertain' && part.data.outcome !== undefined
+      ? { ...part, data: { ...part.data, isSent: true } }
       : part,
   ),
 });

@@ -1,4 +1,5 @@
-import { useContext, useMemo, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import {
   ActionsContext,
   focusCard,
@@ -21,8 +22,7 @@ import {
   readEntry,
   stillIn,
 } from './schema-fields.js';
-import type { ToolOutcome } from './requests.js';
-import type { Suspended, Uncertain } from './ui-message.js';
+import type { Suspended, ToolOutcome, Uncertain } from './ui-message.js';
 
 const anyJson: Field = fieldFor({ title: 'Your answer, as JSON' });
 
@@ -32,7 +32,8 @@ export const ResultForm = (props: {
   /** Whether the tool call waits no longer. */
   readonly isOver: boolean;
 }) => {
-  const { toolCallId, toolName, request } = props.suspended;
+  const { toolCallId, toolName, request, given } = props.suspended;
+  const { isOver } = props;
   const { send, tab } = useContext(ActionsContext) ?? {};
   const { question, schema, rest } = useMemo(() => askedBy(request), [request]);
   const own = useMemo(() => fieldFor(schema ?? { type: 'string' }), [schema]);
@@ -40,7 +41,8 @@ export const ResultForm = (props: {
   const [entry, setEntry] = useState<Entry>(() => entryFor(own));
   const [problems, setProblems] = useState<Problems>({});
   const field = isJson ? anyJson : own;
-  if (props.isOver) return <NotSent text={written(entry)} />;
+  const sent = useSent(isOver);
+  if (isOver) return <NotSent text={sent.current ? '' : written(entry)} />;
   const label = `Question of ${toolName}`;
   const asked = (
     <>
@@ -55,10 +57,19 @@ export const ResultForm = (props: {
       </InTab>
     );
   const end = (outcome: ToolOutcome, form: HTMLElement | null) => {
-    setEntry(entryFor(own));
+    sent.current = true;
     focusCard(form);
     send?.(outcome);
   };
+  if (given !== undefined) {
+    const words =
+      given.type === 'failure' ? 'Chosen: I cannot answer.' : `Your answer: ${written(entry)}`;
+    return (
+      <Chosen label={label} toolCallId={toolCallId} words={words}>
+        {asked}
+      </Chosen>
+    );
+  }
   const change = (next: Entry) => {
     setEntry(next);
     setProblems(stillIn(readEntry(field, next), problems));
@@ -114,6 +125,46 @@ export const ResultForm = (props: {
   );
 };
 
+/** Whether the user has sent the entry of a form. If the server refuses it, its tool call waits again. */
+const useSent = (isOver: boolean) => {
+  const sent = useRef(false);
+  const wasOver = useRef(isOver);
+  if (wasOver.current && !isOver) sent.current = false;
+  wasOver.current = isOver;
+  return sent;
+};
+
+/** What the user has chosen, while other tool calls of the turn wait: their results go together. */
+const Chosen = (props: {
+  readonly label: string;
+  readonly toolCallId: string;
+  readonly words: string;
+  readonly children: ComponentChildren;
+}) => {
+  const { send, announce } = useContext(ActionsContext) ?? {};
+  const { words, toolCallId } = props;
+  const rest = 'It is sent once you have answered the others, too.';
+  useEffect(() => announce?.(`${words} ${rest}`), []);
+  return (
+    <section class="ask" aria-label={props.label}>
+      {props.children}
+      <p>{words}</p>
+      <p class="notice">{rest}</p>
+      <div class="actions">
+        <button
+          type="button"
+          onClick={(event) => {
+            focusCard(event.currentTarget);
+            send?.({ type: 'change', toolCallId });
+          }}
+        >
+          Change
+        </button>
+      </div>
+    </section>
+  );
+};
+
 /** The text of an entry, for a form whose tool call has ended without it. */
 const written = (entry: Entry | undefined): string => {
   if (typeof entry === 'string') return entry;
@@ -133,7 +184,7 @@ const choices = [
 
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
-  const { toolCallId, toolName, by, outcome: chosen } = uncertain;
+  const { toolCallId, toolName, by, outcome: chosen, isSent = false } = uncertain;
   const { send, tab } = useContext(ActionsContext) ?? {};
   const name = `Outcome of ${toolName}`;
   const asked = (
@@ -148,6 +199,13 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
         {asked}
       </InTab>
     );
+  const words = choices.find(({ outcome }) => outcome === chosen)?.label;
+  if (words !== undefined && !isSent)
+    return (
+      <Chosen label={name} toolCallId={toolCallId} words={`Chosen: ${words}.`}>
+        {asked}
+      </Chosen>
+    );
   return (
     <form class="ask" aria-label={name} onSubmit={(event) => event.preventDefault()}>
       {asked}
@@ -157,7 +215,7 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           <button
             key={outcome}
             type="button"
-            disabled={chosen !== undefined}
+            disabled={isSent}
             aria-pressed={chosen === outcome}
             onClick={(event) => {
               focusCard(event.currentTarget.form);
@@ -168,9 +226,6 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
           </button>
         ))}
       </div>
-      {chosen !== undefined && (
-        <p class="notice">If other tools wait for their outcomes, too, they go on together.</p>
-      )}
     </form>
   );
 };

@@ -117,7 +117,14 @@ export interface Suspended {
   readonly toolName: string;
   readonly localId: string;
   readonly request?: unknown;
+  /** The user's answer, until those for the others have come, too. */
+  readonly given?: ToolOutcome | undefined;
 }
+
+/** The result of a suspended tool call, or the reason for its failure. */
+export type ToolOutcome =
+  | { readonly type: 'result'; readonly toolCallId: string; readonly output: unknown }
+  | { readonly type: 'failure'; readonly toolCallId: string; readonly errorText: string };
 
 /** A tool call that was running when its server stopped. */
 export interface Uncertain {
@@ -127,6 +134,8 @@ export interface Uncertain {
   readonly by: 'user' | 'program';
   /** The user's word. Those for all uncertain tool calls are sent together. */
   readonly outcome?: SettledAs | undefined;
+  /** Whether the server gets it now, with the others. */
+  readonly isSent?: boolean;
 }
 
 /** The outcome, by the user's word, of a tool call that was running when the server stopped. */

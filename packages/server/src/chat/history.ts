@@ -123,11 +123,14 @@ const toolIdOf = ({ id }: AssistantMessage, toolCall: ToolCallBlock): string =>
 
 type Results = ReadonlyMap<string, ToolResultBlock>;
 
-/** The results by the client's ids of their tool calls. A later one replaces that of a suspended tool call. */
+/**
+ * The results by the client's ids of their tool calls. A later one replaces that of a suspended tool call. A question cancels those that wait:
+ * while its call runs, the messages do not have their error results yet.
+ */
 const resultsIn = (messages: readonly Message[]): Results => {
   const latest = new Map<string, string>();
   const results = new Map<string, ToolResultBlock>();
-  for (const message of messages) {
+  messages.forEach((message, at) => {
     if (message.role === 'assistant') {
       for (const toolCall of toolCallsOf(message)) {
         latest.set(toolCall.id, toolIdOf(message, toolCall));
@@ -137,10 +140,15 @@ const resultsIn = (messages: readonly Message[]): Results => {
         const id = latest.get(result.toolCallId);
         if (id !== undefined) results.set(id, result);
       }
+    } else if (callOf(message.id) !== callOf(messages[at - 1]?.id ?? '')) {
+      for (const [id, result] of results) results.set(id, unlessOpen(result));
     }
-  }
+  });
   return results;
 };
+
+const unlessOpen = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
+  suspended === undefined ? result : { ...result, isError: true, cancelled: [result.toolCallId] };
 
 /** The answer in a client that has brought results of its tools. */
 export interface Client {

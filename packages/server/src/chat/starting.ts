@@ -70,6 +70,7 @@ export const createStarting = (options: StartingOptions) => {
       concatMap((placed) => {
         const { input, byProgram = false } = start.request;
         const settles = contentOf(input) !== undefined && options.onSuspended !== 'refuse';
+        assertAwaited(session, start.request, placed, runs);
         if (!byProgram) assertForClient(placed.path, resultsIn(input), settles);
         cancelAsked(session, start.request, placed, options);
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
@@ -99,6 +100,20 @@ export const createStarting = (options: StartingOptions) => {
         ),
       ),
     );
+};
+
+/** The question of a running call has cancelled the tool calls before it: their error results are not stored yet. */
+const assertAwaited = (
+  { id }: KeptSession,
+  { input }: Asked,
+  { after, path }: Placed,
+  runs: Runs,
+): void => {
+  if (resultsIn(input).size === 0) return;
+  const places = [after, path.at(-1)?.id];
+  if (runs.ofSession(id).some((run) => run.question.length > 0 && places.includes(run.after))) {
+    throw refused(409, 'This is no longer waiting for an answer.');
+  }
 };
 
 /** A call that waits for approval ends if its user writes something else: the new one would wait for it. */

@@ -64,6 +64,8 @@ export const createToolParts = (
             return { name: 'suspended', ...it, request: event.request, from: event.from };
           });
         case 'postActing': {
+          // It belongs to an earlier answer, which its question has cancelled.
+          if (event.result.cancelled !== undefined) return [];
           const shown = actingMessage(event);
           if (event.result.suspended !== undefined) suspended = shown;
           return shown.result(event, denied.has(event.toolCall.id));
