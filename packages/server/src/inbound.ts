@@ -205,7 +205,8 @@ export const assertForClient = (
   }
 };
 
-const heldBack = (userMessage: string): MillraceError =>
+/** The error for a result that a client may not bring, or not now. */
+export const heldBack = (userMessage: string): MillraceError =>
   new MillraceError('invalidResume', userMessage, { status: 409, userMessage });
 
 /** The ids of the tool calls that an input brings results for. */

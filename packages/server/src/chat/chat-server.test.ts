@@ -678,6 +678,41 @@ describe('tools of a client', () => {
       'text: In Oslo.',
     ]);
   });
+
+  it('take none once a question has cancelled them, also while its call runs', async () => {
+    const where = tool({ name: 'where', description: 'Asks.', run: () => suspend() });
+    const { answer, say, end } = held();
+    const model = scriptedModel([toolCall('where', {}, 'w'), finish()], answer);
+    const chat = clientOf(chatServer(createAgent({ model, tools: [where] })));
+    const asked = await chat.ask('Where am I?');
+    const stream = await chat.begin('Never mind.');
+    say('Fine.');
+    const isCancelled = async () => {
+      const { messages } = await chat.history();
+      expect(linesOf(messages[1] ?? asked)).toEqual([
+        'step-start',
+        'where {} output-error: "The tool call was cancelled."',
+      ]);
+    };
+    await isCancelled();
+    const parts = asked.parts.map((part) =>
+      part.type === 'tool-where' ? { ...part, state: 'output-available', output: 'Oslo' } : part,
+    );
+    const bring = () => chat.post('/chat', { id: 'a', messages: [{ ...asked, parts }] });
+    const isRefused = async () => {
+      const refused = await bring();
+      expect([refused.status, await refused.text()]).toEqual([
+        409,
+        expect.stringContaining('This is no longer waiting for an answer.'),
+      ]);
+    };
+    await isRefused();
+    end();
+    const { message } = await readStream(stream);
+    expect(linesOf(message)).toEqual(['step-start', 'text: Fine.']);
+    await isCancelled();
+    expect(model.requests).toHaveLength(2);
+  });
 });
 
 describe('files of a client', () => {

@@ -1,4 +1,11 @@
-import type { AgentEvent, CallOptions, ContentBlock, Input, MillraceError } from 'millrace';
+import {
+  type AgentEvent,
+  type CallOptions,
+  type ContentBlock,
+  type Input,
+  type MillraceError,
+  suspensionsIn,
+} from 'millrace';
 import type { CallStore } from 'millrace/journal';
 import type { KeptSession } from 'millrace/sessions';
 import { defined } from 'millrace/values';
@@ -20,7 +27,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
-import { assertForClient, resultsIn } from '../inbound.js';
+import { assertForClient, heldBack, resultsIn } from '../inbound.js';
 import type { BackgroundWork } from './background-work.js';
 import type { Titles } from './collection.js';
 import { asError, refused } from './guard.js';
@@ -109,10 +116,11 @@ const assertAwaited = (
   { after, path }: Placed,
   runs: Runs,
 ): void => {
-  if (resultsIn(input).size === 0) return;
+  const brought = resultsIn(input);
+  if (!suspensionsIn(path).some(({ toolCall }) => brought.has(toolCall.id))) return;
   const places = [after, path.at(-1)?.id];
   if (runs.ofSession(id).some((run) => run.question.length > 0 && places.includes(run.after))) {
-    throw refused(409, 'This is no longer waiting for an answer.');
+    throw heldBack('This is no longer waiting for an answer.');
   }
 };
 
