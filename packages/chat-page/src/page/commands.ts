@@ -10,7 +10,6 @@ import {
   of,
   type Subject,
   tap,
-  throwError,
 } from 'rxjs';
 import {
   added,
@@ -133,7 +132,9 @@ const bringing = (
     const refused$ = (error: unknown) =>
       concat(
         error instanceof Refusal ? of(set({ messages })) : EMPTY,
-        throwError(() => error),
+        defer(() => {
+          throw error;
+        }),
       );
     return concat(
       of(set({ messages: answered })),

@@ -24,7 +24,6 @@ import {
   type Conversation,
   problemOf,
   restored,
-  set,
   settled,
   unknownIn,
   type Update,
