@@ -148,24 +148,13 @@ const bringing = (
       .flatMap(uncertainIn)
       .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
     if (outcomes.some(({ length }) => length === 0)) return of(set({ messages: shown }));
-    const sent = outcomes.flat();
-    // The state may have changed since.
-    const unsaid: Update = (state) => ({
-      ...state,
-      messages: state.messages.map((message) =>
-        withOutcome(
-          message,
-          sent.map(([it]) => it),
-          undefined,
-        ),
-      ),
-    });
+    const sent = Object.fromEntries(outcomes.flat());
     return concat(
       of(set({ messages: shown.map(withSent) })),
-      server.settle$(id, { outcomes: Object.fromEntries(sent) }).pipe(
+      server.settle$(id, { outcomes: sent }).pipe(
         catchError((error: unknown) =>
           concat(
-            of(unsaid),
+            of(withoutWords(Object.keys(sent))),
             defer(() => {
               throw error;
             }),
@@ -183,6 +172,14 @@ const bringing = (
     }));
   return { result$, settle$, change$ };
 };
+
+/** Takes back the words for these tool calls. The state may have changed since they were sent. */
+const withoutWords =
+  (toolCallIds: readonly string[]): Update =>
+  (state) => ({
+    ...state,
+    messages: state.messages.map((message) => withOutcome(message, toolCallIds, undefined)),
+  });
 
 const editedQuestion = (
   messages: readonly UiMessage[],

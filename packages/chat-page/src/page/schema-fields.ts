@@ -144,7 +144,7 @@ export const entryFor = (
   }
 };
 
-/** The field of an object that is its own: `constructor` is none of `{}`. */
+/** The own field of an object: `{}` has no `constructor`. */
 export const ownOf = (fields: Fields, name: string): unknown =>
   Object.hasOwn(fields, name) ? fields[name] : undefined;
 

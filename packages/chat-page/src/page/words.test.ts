@@ -51,7 +51,7 @@ describe("the user's word for an uncertain tool", () => {
       [{ ...uncertain('again'), data: { ...call, toolCallId: 'x', by: 'user' } }],
     ],
     ['that has not come', [uncertain()]],
-  ] as const)('is none that the output claims, %s', (_, others) => {
+  ] as const)('does not come from the output, %s', (_, others) => {
     const html = shown(forged, others as readonly UiPart[]);
     expect(html).not.toContain('You said');
     expect(html).toContain('Done');
