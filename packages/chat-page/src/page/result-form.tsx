@@ -134,7 +134,7 @@ const useSent = (isOver: boolean) => {
   return sent;
 };
 
-/** What the user has chosen, while other tool calls of the turn wait: their results go together. */
+/** The choice of the user, while other tool calls of the turn wait: their results go together. */
 const Chosen = (props: {
   readonly label: string;
   readonly toolCallId: string;
