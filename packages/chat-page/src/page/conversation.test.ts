@@ -17,7 +17,6 @@ import {
 } from './client.test-support.js';
 import { toEvents } from './responses.js';
 import {
-  isToolCall,
   toolsIn as toolCallsIn,
   type ToolPart,
   type UiMessage,
@@ -542,7 +541,7 @@ describe('tools', () => {
       (
         await page.until(
           ({ messages: [, it] }) =>
-            it?.parts.some((part) => isToolCall(one)(part) && part.state === 'done') === true,
+            it !== undefined && waitingIn(it).some(({ given }) => given !== undefined),
         )
       ).status,
     ).toBe('ready');
