@@ -16,12 +16,7 @@ import {
   unsentOf,
 } from './client.test-support.js';
 import { toEvents } from './responses.js';
-import {
-  toolsIn as toolCallsIn,
-  type ToolPart,
-  type UiMessage,
-  waitingIn,
-} from './ui-message.js';
+import { toolsIn as toolCallsIn, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
 import { draftsIn } from './unsent.js';
 
 const { fetch } = globalThis;

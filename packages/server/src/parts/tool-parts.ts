@@ -53,11 +53,9 @@ export const createToolParts = (
         }
         case 'approvalRequested':
           return notify(event, (it) => askedOn(it, schemaOf(it.toolName)));
-        case 'approvalDecided': {
-          const { approved } = event;
-          if (!approved) denied.add(event.toolCall.id);
-          return notify(event, (it) => ({ name: 'approvalDecided', ...it, approved }));
-        }
+        case 'approvalDecided':
+          if (!event.approved) denied.add(event.toolCall.id);
+          return notify(event, (it) => ({ name: event.type, ...it, approved: event.approved }));
         case 'suspended':
           return notify(event, (it) => {
             if (event.from === 'client') pending.push(it.toolCallId);
