@@ -28,7 +28,7 @@ describe.each(names)('three users share what waits, %s', (variant) => {
 
 const packages = join(import.meta.dirname, '../packages');
 const capture =
-  /\b(?:restoreAsyncContext\(\)|(?:bind|in|deferIn|hold)AsyncContext(?:<\w+>)?\(|flattened\()/gu;
+  /\b(?:restoreAsyncContext\(\)|(?:bind|in|deferIn|hold)AsyncContext(?:<\w+>)?\(|flattened\(|listen: hearInContext\b)/gu;
 
 /** The number of places that capture an async context, by file. */
 const captures = (): Readonly<Record<string, number>> =>

@@ -8,7 +8,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'millrace/src/flow/contained.ts': ['a model'],
   'millrace/src/flow/demand.ts': ['stream() that somebody else reads on'],
-  'millrace/src/flow/one-value.ts': ['a layer'],
+  'millrace/src/seams/steps.ts': ['a layer'],
   'millrace/src/flow/trampoline.ts': [
     'millrace/src/flow/async-context.test.ts',
     'millrace/src/flow/async-context.test.ts',
