@@ -29,8 +29,8 @@ const echoing = (name: string): readonly ScriptedAnswer[] => [
 ];
 
 const cardOf = (page: Page, name: string) => page.getByRole('region', { name: `Tool ${name}` });
-const isFocused = (page: Page, selector: string) =>
-  page.evaluate((it) => document.activeElement?.matches(it) === true, selector);
+/** Waits until the focus is there: the page moves it after it has drawn. */
+const hasFocus = (page: Page, selector: string) => page.locator(`${selector}:focus`).waitFor();
 
 describe('a suspended tool', () => {
   it('asks its question, and takes text as it is', async () => {
@@ -44,7 +44,7 @@ describe('a suspended tool', () => {
     await form.getByRole('textbox', { name: 'Your answer' }).fill('Blue, "dark"');
     await form.getByRole('button', { name: 'Send answer' }).click();
     await sees('Blue, "dark"');
-    expect(await isFocused(page, '.tool summary')).toBe(true);
+    await hasFocus(page, '.tool summary');
     expect(await cardOf(page, 'order').innerText()).toContain('Done');
   });
 
@@ -136,7 +136,7 @@ describe('after a restart of the server', () => {
     await sees(told);
     await isAnswered();
     expect(await form.count()).toBe(0);
-    expect(await isFocused(page, '.tool summary')).toBe(true);
+    await hasFocus(page, '.tool summary');
     expect(await page.locator('.answer').count()).toBe(1);
   });
 
@@ -226,7 +226,7 @@ describe('a question of a tool', () => {
     const field = page.getByRole('textbox', { name: 'Your answer' });
     await field.fill('Blue');
     await field.press('Escape');
-    expect(await isFocused(page, '.tool summary')).toBe(true);
+    await hasFocus(page, '.tool summary');
     expect(await field.inputValue()).toBe('Blue');
     await field.press('Control+Enter');
     await sees('Blue');
@@ -414,6 +414,7 @@ describe('the keyboard alone', () => {
       agentOf([[toolCall('pay', { amount: 5 }), finish()], [text('It is paid.')]], [pay]),
       { approvals },
     );
+    await hasFocus(page, 'textarea');
     await page.keyboard.type('Pay!');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
@@ -425,7 +426,7 @@ describe('the keyboard alone', () => {
     await page.keyboard.press('Enter');
     await sees('It is paid.');
     await isAnswered();
-    expect(await isFocused(page, '.tool summary')).toBe(true);
+    await hasFocus(page, '.tool summary');
     await page.keyboard.press('Enter');
     await sees('Paid.');
   });

@@ -18,6 +18,27 @@ const cardOf = (page: Page, name: string) => page.getByRole('region', { name: `T
 const formOf = (page: Page, name: string) =>
   page.getByRole('form', { name: new RegExp(`^(?:Question|Outcome) of ${name}$`, 'u') });
 
+/** Asks something else instead, and looks after reloads: while its answer runs, and when it has ended. */
+const staysCancelled = async (
+  { ask, page, sees, isAnswered }: Awaited<ReturnType<typeof open>>,
+  name: string,
+  answer: ReturnType<typeof held>,
+) => {
+  const isCancelled = async () => {
+    await page.reload();
+    await sees('As you like.');
+    await cardOf(page, name).getByText('Cancelled', { exact: true }).waitFor();
+    expect(await formOf(page, name).count()).toBe(0);
+  };
+  await ask('Never mind.');
+  answer.say('As you like.');
+  await sees('As you like.');
+  await isCancelled();
+  answer.end();
+  await isAnswered();
+  await isCancelled();
+};
+
 describe('a tool that a message has cancelled', () => {
   it('is not asked again, also while the answer runs', async () => {
     const last = held();
@@ -27,22 +48,10 @@ describe('a tool that a message has cancelled', () => {
         [asking('colour', 'Which colour do you like?')],
       ),
     );
-    const { ask, page, sees, isAnswered } = visitor;
+    const { ask, page } = visitor;
     await ask('Ask me.');
     await formOf(page, 'colour').waitFor();
-    await ask('Never mind.');
-    last.say('As you like.');
-    await sees('As you like.');
-    const isCancelled = async () => {
-      await page.reload();
-      await sees('As you like.');
-      await cardOf(page, 'colour').getByText('Cancelled', { exact: true }).waitFor();
-      expect(await formOf(page, 'colour').count()).toBe(0);
-    };
-    await isCancelled();
-    last.end();
-    await isAnswered();
-    await isCancelled();
+    await staysCancelled(visitor, 'colour', last);
   });
 
   it('is not asked for its outcome again', async () => {
@@ -58,26 +67,14 @@ describe('a tool that a message has cancelled', () => {
         options: { store: { calls: createCallStore(driver), sessions } },
       };
     });
-    const { ask, page, sees, isAnswered, stop, start } = visitor;
+    const { ask, page, stop, start } = visitor;
     await ask('Send it.');
     await cardOf(page, 'send').getByText('Running').waitFor();
     stop();
     await page.getByText('Reconnecting…').waitFor();
     await start();
     await formOf(page, 'send').waitFor();
-    await ask('Never mind.');
-    last.say('As you like.');
-    await sees('As you like.');
-    const isCancelled = async () => {
-      await page.reload();
-      await sees('As you like.');
-      await cardOf(page, 'send').getByText('Cancelled', { exact: true }).waitFor();
-      expect(await formOf(page, 'send').count()).toBe(0);
-    };
-    await isCancelled();
-    last.end();
-    await isAnswered();
-    await isCancelled();
+    await staysCancelled(visitor, 'send', last);
   });
 });
 

@@ -34,7 +34,6 @@ import {
   textPart,
   withGiven,
   withOutcome,
-  withoutChoice,
   withResults,
   withSent,
   withText,
@@ -123,7 +122,7 @@ const bringing = (
 ) => {
   const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
     const { messages } = state$.value;
-    const given = messages.map((message) => withGiven(message, command));
+    const given = messages.map((message) => withGiven(message, command.toolCallId, command));
     const own = given.find(({ parts }) => parts.some(isToolCall(command.toolCallId)));
     if (own === undefined || waitingIn(own).some((it) => it.given === undefined)) {
       return of(set({ messages: given }));
@@ -131,7 +130,7 @@ const bringing = (
     const answered = given.map((message) => (message === own ? withResults(own) : message));
     const refused$ = (error: unknown) =>
       concat(
-        error instanceof Refusal ? of(set({ messages })) : EMPTY,
+        error instanceof Refusal ? of(withMessage(messages, own.id)) : EMPTY,
         defer(() => {
           throw error;
         }),
@@ -168,10 +167,22 @@ const bringing = (
   const change$ = ({ toolCallId }: CommandOf<'change'>): Observable<Update> =>
     of((state) => ({
       ...state,
-      messages: state.messages.map((message) => withoutChoice(message, toolCallId)),
+      messages: state.messages.map((message) =>
+        withOutcome(withGiven(message, toolCallId, undefined), [toolCallId], undefined),
+      ),
     }));
   return { result$, settle$, change$ };
 };
+
+/** Takes one message back to what it was. Others may have changed since. */
+const withMessage =
+  (before: readonly UiMessage[], messageId: string): Update =>
+  (state) => ({
+    ...state,
+    messages: state.messages.map((message) =>
+      message.id === messageId ? (before.find(({ id }) => id === messageId) ?? message) : message,
+    ),
+  });
 
 /** Takes back the words for these tool calls. The state may have changed since they were sent. */
 const withoutWords =

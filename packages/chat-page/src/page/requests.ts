@@ -50,15 +50,22 @@ export const requestOf = ({ id, role, parts }: UiMessage): object => ({
   }),
 });
 
-/** The message with the user's answer to a suspended tool call. It is sent with those to the others. */
-export const withGiven = (message: UiMessage, given: ToolOutcome): UiMessage => ({
+const withParts = (message: UiMessage, change: (part: UiPart) => UiPart): UiMessage => ({
   ...message,
-  parts: message.parts.map((part) =>
-    part.type === 'suspended' && part.data.toolCallId === given.toolCallId
+  parts: message.parts.map(change),
+});
+
+/** The message with the user's answer to a suspended tool call, which is sent with those to the others; with `undefined`, it has none again. */
+export const withGiven = (
+  message: UiMessage,
+  toolCallId: string,
+  given: ToolOutcome | undefined,
+): UiMessage =>
+  withParts(message, (part) =>
+    part.type === 'suspended' && part.data.toolCallId === toolCallId
       ? { ...part, data: { ...part.data, given } }
       : part,
-  ),
-});
+  );
 
 /** The message with the answers to its suspended tool calls as their results. */
 export const withResults = (message: UiMessage): UiMessage =>
@@ -67,50 +74,31 @@ export const withResults = (message: UiMessage): UiMessage =>
     message,
   );
 
-/** The message without the user's answer to a tool call, or the user's word for its outcome. */
-export const withoutChoice = (message: UiMessage, toolCallId: string): UiMessage => ({
-  ...message,
-  parts: message.parts.map((part) => {
-    if (part.type === 'suspended' && part.data.toolCallId === toolCallId) {
-      return { ...part, data: { ...part.data, given: undefined } };
-    }
-    return part.type === 'uncertain' && part.data.toolCallId === toolCallId
-      ? { ...part, data: { ...part.data, outcome: undefined } }
-      : part;
-  }),
-});
-
-const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage => ({
-  ...message,
-  parts: message.parts.map((part) =>
+const withResult = (message: UiMessage, outcome: ToolOutcome): UiMessage =>
+  withParts(message, (part) =>
     !isToolCall(outcome.toolCallId)(part)
       ? part
       : outcome.type === 'result'
         ? { ...part, state: 'done', output: outcome.output }
         : { ...part, state: 'failed', errorText: outcome.errorText },
-  ),
-});
+  );
 
 /** The message with the outcome of uncertain tool calls; with `undefined`, it has none again. */
 export const withOutcome = (
   message: UiMessage,
   toolCallIds: readonly string[],
   outcome: SettledAs | undefined,
-): UiMessage => ({
-  ...message,
-  parts: message.parts.map((part) =>
+): UiMessage =>
+  withParts(message, (part) =>
     part.type === 'uncertain' && toolCallIds.includes(part.data.toolCallId)
       ? { ...part, data: { ...part.data, outcome, isSent: false } }
       : part,
-  ),
-});
+  );
 
 /** The message whose outcomes the server gets now. */
-export const withSent = (message: UiMessage): UiMessage => ({
-  ...message,
-  parts: message.parts.map((part) =>
+export const withSent = (message: UiMessage): UiMessage =>
+  withParts(message, (part) =>
     part.type === 'uncertain' && part.data.outcome !== undefined
       ? { ...part, data: { ...part.data, isSent: true } }
       : part,
-  ),
-});
+  );

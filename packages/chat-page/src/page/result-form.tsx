@@ -128,9 +128,9 @@ export const ResultForm = (props: {
 /** Whether the user has sent the entry of a form. If the server refuses it, its tool call waits again. */
 const useSent = (isOver: boolean) => {
   const sent = useRef(false);
-  const wasOver = useRef(isOver);
-  if (wasOver.current && !isOver) sent.current = false;
-  wasOver.current = isOver;
+  useEffect(() => {
+    if (!isOver) sent.current = false;
+  }, [isOver]);
   return sent;
 };
 
