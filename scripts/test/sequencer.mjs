@@ -22,7 +22,7 @@ const slow = [
   'flow-suite/',
   'store/src/files/',
   'server/src/(clients|properties|scenarios)',
-  'millrace/src/(journal/cuts/|journal/attach-|journal/compact-log|call/properties|loop)',
+  'millrace/src/(journal/cuts/|journal/compact-log|call/properties|loop)',
   'text-tools/src/dialects/reader',
 ].map((pattern) => new RegExp(pattern));
 

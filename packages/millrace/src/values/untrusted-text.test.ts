@@ -246,13 +246,14 @@ describe('X39: untrustedText', () => {
       '<\ufdfa',
     ],
   ])('X6: takes time in proportion to the length of %j, repeated', (it) => {
-    const longest = 400_000;
-    const used = [1, 2, 3].map(() => {
+    const text = it.repeat(400_000 / it.length);
+    const isQuick = (): boolean => {
       const from = process.cpuUsage();
-      untrustedText(it.repeat(longest / it.length));
+      untrustedText(text);
       const { user, system } = process.cpuUsage(from);
-      return (user + system) / 1_000;
-    });
-    expect(Math.min(...used)).toBeLessThan(1_500);
+      return (user + system) / 1_000 < 1_500;
+    };
+    // Once is enough: a busy processor, or a garbage collection, only ever adds to it.
+    expect([1, 2, 3].some(isQuick)).toBe(true);
   });
 });
