@@ -1,6 +1,6 @@
 // Lets programs use the names that modules, functions and options had before: `node --import ./scripts/former-names.mjs program.mjs`.
 import { readFileSync } from 'node:fs';
-import Module, { createRequire, register } from 'node:module';
+import Module, { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 /** The entries of the framework, whose package was `@millrace/core`. */
@@ -64,7 +64,9 @@ const extendedFiles = new Map(
 
 /** The hooks: Node calls them for each import. What the packages themselves import is of today. */
 export const resolve = (specifier, context, nextResolve) => {
-  const { parentURL = '' } = context;
+  const { parentURL = '', conditions } = context;
+  // `_resolveFilename` below finds these.
+  if (conditions.includes('require')) return nextResolve(specifier, context);
   if (parentURL.startsWith(scheme)) {
     const { from } = JSON.parse(decodeURIComponent(parentURL.slice(scheme.length)));
     return nextResolve(specifier, { ...context, parentURL: from });
@@ -76,7 +78,7 @@ export const resolve = (specifier, context, nextResolve) => {
   return { url: `${scheme}${encodeURIComponent(module)}`, format: 'module', shortCircuit: true };
 };
 
-export const load = async (url, context, nextLoad) => {
+export const load = (url, context, nextLoad) => {
   if (!url.startsWith(scheme)) return nextLoad(url, context);
   const { specifier } = JSON.parse(decodeURIComponent(url.slice(scheme.length)));
   const modules = formerNames[specifier] ?? [specifier];
@@ -126,9 +128,10 @@ export const takingFormerOptions = (today) => {
   });
 };
 
-// Hooks are loaded from this file again, in a thread of their own.
 if (!import.meta.url.includes('?')) {
-  register(`${import.meta.url}?hooks`);
+  // Node 26 warns of `register`, which loads this file again, in a thread of its own. Node 20 has nothing else.
+  if (Module.registerHooks === undefined) Module.register(`${import.meta.url}?hooks`);
+  else Module.registerHooks({ resolve, load });
   const { _resolveFilename: resolveToday } = Module;
   // Of several modules, `require.resolve` finds the first.
   Module._resolveFilename = (name, ...rest) =>
