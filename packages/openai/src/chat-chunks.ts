@@ -51,7 +51,8 @@ export const chatReader = (source: ChatSource): Reader => {
     const failed = failedReason(chosen['error'] ?? message['error'], server);
     if (again === 'other') answer = beginAnswer(source);
     const usage = usageIn(event, chosen);
-    const isNewRefusal = textIn(message['refusal']) !== '' && !answer.refused;
+    // A refusal after the finish reason changes what that means.
+    const isNewRefusal = lastReason !== '' && !answer.refused && textIn(message['refusal']) !== '';
     const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
     const chunks: ModelChunk[] = again === 'other' ? [restart] : [];
@@ -60,7 +61,7 @@ export const chatReader = (source: ChatSource): Reader => {
     answer.sources.keep(event);
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
     const finish = reason === '' ? none : finishBy(reason);
-    if (finish.length > 0 || isRecord(usage)) {
+    if (finish.length > 0 || (usage !== undefined && isRecord(usage))) {
       chunks.push(...chatFacts(event, chosen, usage, vendor), ...finish);
     }
     return answer.details.flush(chunks);
@@ -85,10 +86,18 @@ export const chatReader = (source: ChatSource): Reader => {
 
 const none: readonly ModelChunk[] = [];
 
-const choiceIn = ({ choices }: JsonRecord): JsonRecord => fieldsOf(listIn(choices).find(isFirst));
+/** The first choice. Not every server sends its index. */
+const choiceIn = ({ choices }: JsonRecord): JsonRecord => {
+  for (const choice of listIn(choices)) {
+    const fields = fieldsOf(choice);
+    const { index } = fields;
+    if (typeof index !== 'number' || index <= 0 || index === Infinity) return fields;
+  }
+  return nothing;
+};
 
 const usageIn = ({ usage, x_groq: groq }: JsonRecord, choice: JsonRecord): unknown =>
-  usage ?? choice['usage'] ?? fieldsOf(groq)['usage'];
+  usage ?? choice['usage'] ?? (groq === undefined ? undefined : fieldsOf(groq)['usage']);
 
 /** Discards what was streamed, because the whole message follows. */
 const restart: ModelChunk = {
@@ -128,8 +137,9 @@ const addContent = (
   answer.refused ||= refusal !== '';
   if (reasoning_details !== undefined) answer.details.add(listIn(reasoning_details));
   if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
-  if (typeof content !== 'string') chunks.push(...partsChunks(content, vendor));
-  else if (content !== '') chunks.push({ type: 'text', text: content });
+  if (typeof content === 'string') {
+    if (content !== '') chunks.push({ type: 'text', text: content });
+  } else if (content !== undefined) chunks.push(...partsChunks(content, vendor));
   // Gemini signs text in a field of the message.
   if (isRecord(extra)) chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
   if (refusal !== '') chunks.push({ type: 'text', text: refusal });
@@ -173,12 +183,6 @@ const repeated = (
   if (isEmpty || (streamed.texts.length === 0 && !streamed.hasCalls)) return undefined;
   const isText = !hasCalls && !streamed.hasCalls;
   return isText && content === streamed.texts.join('') ? 'same' : 'other';
-};
-
-/** Not every server sends the index of the only choice. */
-const isFirst = (choice: unknown): boolean => {
-  const { index } = fieldsOf(choice);
-  return typeof index !== 'number' || index <= 0 || index === Infinity;
 };
 
 /** Some servers send the same reasoning in two fields: the first one counts. */

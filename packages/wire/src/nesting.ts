@@ -26,8 +26,10 @@ export const measure = (value: unknown): Size => {
 
 const quote = 34;
 const backslash = 92;
-const isOpener = (code: number): boolean => code === 91 || code === 123;
-const isCloser = (code: number): boolean => code === 93 || code === 125;
+const opener = 123;
+const closer = 125;
+/** Makes a brace of a bracket. */
+const bracketBit = 32;
 
 /**
  * Creates a function that takes JSON in chunks and returns the deepest nesting so far. It counts brackets outside of
@@ -42,10 +44,10 @@ export const createNesting = (): ((json: string) => number) => {
     for (let at = 0; at < json.length; at += 1) {
       const code = json.charCodeAt(at);
       if (escaped) escaped = false;
-      else if (inString && code === backslash) escaped = true;
       else if (code === quote) inString = !inString;
-      else if (!inString && isOpener(code)) deepest = Math.max(deepest, (level += 1));
-      else if (!inString && isCloser(code)) level -= 1;
+      else if (inString) escaped = code === backslash;
+      else if ((code | bracketBit) === opener) deepest = Math.max(deepest, (level += 1));
+      else if ((code | bracketBit) === closer) level -= 1;
     }
     return deepest;
   };

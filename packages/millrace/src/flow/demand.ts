@@ -24,25 +24,31 @@ export const defaultHighWaterMark = 64;
 /** Creates the demand of one consumer. A level, not a count of credits, so filters do not consume it. */
 export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
   if (!(highWaterMark >= 1)) throw misuse(`createDemand() needs a high-water mark of at least 1.`);
-  const level$ = new BehaviorSubject(true);
+  // Sources read it for each chunk, which a field makes cheap.
+  let isOpen = true;
   let released = false;
+  const change$ = new BehaviorSubject(undefined);
+  const set = (level: boolean): void => {
+    isOpen = level;
+    change$.next(undefined);
+  };
   return {
     get isOpen() {
-      return level$.value;
+      return isOpen;
     },
     // If the level changed during its delivery, later observers get the current one.
-    open$: level$.pipe(
-      map(() => level$.value),
+    open$: change$.pipe(
+      map(() => isOpen),
       distinctUntilChanged(),
     ),
     backlog: (waiting) => {
       if (released) return;
-      if (waiting >= highWaterMark) level$.next(false);
-      else if (waiting <= highWaterMark / 2) level$.next(true);
+      if (waiting >= highWaterMark) set(false);
+      else if (waiting <= highWaterMark / 2) set(true);
     },
     release: () => {
       released = true;
-      level$.next(true);
+      set(true);
     },
   };
 };
@@ -60,30 +66,36 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
   new Joined(first.filter((demand) => demand !== undefined));
 
 class Joined implements JoinableDemand {
-  private readonly members$: BehaviorSubject<readonly Demand[]>;
+  private members: readonly Demand[];
+  private readonly change$ = new BehaviorSubject(undefined);
   readonly open$: Observable<boolean>;
 
   constructor(first: readonly Demand[]) {
-    this.members$ = new BehaviorSubject(first);
-    this.open$ = this.members$.pipe(
-      switchMap(allOpen$),
+    this.members = first;
+    this.open$ = this.change$.pipe(
+      switchMap(() => allOpen$(this.members)),
       distinctUntilChanged(),
       restoreAsyncContext(),
     );
   }
 
   get isOpen(): boolean {
-    return this.members$.value.every(({ isOpen }) => isOpen);
+    for (const { isOpen } of this.members) if (!isOpen) return false;
+    return true;
   }
 
   join(demand: Demand): () => void {
-    const members$ = this.members$;
-    members$.next([...members$.value, demand]);
+    this.set([...this.members, demand]);
     return () => {
       // A demand that joined twice is removed once.
-      const index = members$.value.lastIndexOf(demand);
-      if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
+      const index = this.members.lastIndexOf(demand);
+      if (index !== -1) this.set(this.members.toSpliced(index, 1));
     };
+  }
+
+  private set(members: readonly Demand[]): void {
+    this.members = members;
+    this.change$.next(undefined);
   }
 }
 

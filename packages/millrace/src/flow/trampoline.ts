@@ -28,7 +28,6 @@ export const createTrampoline = (): Trampoline => {
     }
   };
   const runIdle = (): void => {
-    if (idle.length === 0) return;
     const rest = idle;
     idle = [];
     for (const next of rest) next();
@@ -41,7 +40,7 @@ export const createTrampoline = (): Trampoline => {
       try {
         runAll(task);
       } finally {
-        runIdle();
+        if (idle.length > 0) runIdle();
       }
     }
     if (whenIdle && !running) runIdle();

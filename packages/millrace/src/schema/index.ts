@@ -235,19 +235,14 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
     let required: ReadonlySet<unknown> | undefined;
-    const kept = Object.entries(value).filter(([key, item]) => {
-      const isKnown =
-        !closed || Object.hasOwn(properties, key) || (required ??= requiredBy(known)).has(key);
-      const keep = isKnown && !meansPrototype(key, item);
-      if (!keep) unknown.push([...path, key]);
-      return keep;
-    });
-    return Object.fromEntries(
-      kept.map(([key, item]) => {
-        const rule = Object.hasOwn(properties, key) ? properties[key] : undefined;
-        return [key, copyAt(key, item, rule)];
-      }),
-    );
+    const kept: [string, unknown][] = [];
+    for (const [key, item] of Object.entries(value)) {
+      const hasRule = Object.hasOwn(properties, key);
+      const isKnown = !closed || hasRule || (required ??= requiredBy(known)).has(key);
+      if (!isKnown || meansPrototype(key, item)) unknown.push([...path, key]);
+      else kept.push([key, copyAt(key, item, hasRule ? properties[key] : undefined)]);
+    }
+    return Object.fromEntries(kept);
   };
   return { value: copy(input, schema), unknown, infinite };
 };
@@ -269,7 +264,7 @@ const requiredBy = ({ required, dependentRequired }: JsonSchema): ReadonlySet<un
   return new Set([required, ...lists].filter(Array.isArray).flat());
 };
 
-const openEnded = [
+const openEnded: ReadonlySet<string> = new Set([
   'additionalProperties',
   'patternProperties',
   'unevaluatedProperties',
@@ -284,8 +279,10 @@ const openEnded = [
   '$ref',
   '$dynamicRef',
   '$recursiveRef',
-];
+]);
 
 const namesItsKeys = (subschema: JsonSchema): boolean =>
   isRecord(subschema['properties']) &&
-  openEnded.every((keyword) => !Object.hasOwn(subschema, keyword) || subschema[keyword] === false);
+  Object.keys(subschema).every(
+    (keyword) => subschema[keyword] === false || !openEnded.has(keyword),
+  );

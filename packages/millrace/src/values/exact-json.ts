@@ -2,6 +2,7 @@ import { isRecord, parsedJson } from './json.js';
 
 /** A number of fewer digits is held exactly. */
 const inexactLength = 16;
+const longNumber = /[\d.]{16}/;
 const numbers = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
@@ -22,14 +23,12 @@ export const exactJson = (text: string): unknown => {
   }
 };
 
-/** One character in sixteen is enough: a longer number has one of them. */
+/** Reads one character in sixteen: a longer number has one of them. Most are no digits, and cost no call. */
 const hasLongNumber = (text: string): boolean => {
   for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
-    let start = at;
-    let end = at;
-    while (isDigit(text, end)) end += 1;
-    while (end > at && isDigit(text, start - 1)) start -= 1;
-    if (end - start >= inexactLength) return true;
+    const code = text.charCodeAt(at);
+    if (code > 57 || code < 46) continue;
+    if (longNumber.test(text.slice(at - inexactLength + 1, at + inexactLength))) return true;
   }
   return false;
 };
@@ -100,12 +99,6 @@ export const inexactIn = (
   if (isBigint(value)) return [{ path, value }];
   if (!Array.isArray(value) && !isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => inexactIn(item, [...path, key]));
-};
-
-/** Whether the character is a digit or a point. */
-const isDigit = (text: string, at: number): boolean => {
-  const code = text.charCodeAt(at);
-  return code === 46 || (code >= 48 && code <= 57);
 };
 
 /** A character that the text contains neither itself nor escaped. */

@@ -60,12 +60,11 @@ export const mayRepeatKeys = (json: string, value: unknown): boolean =>
   (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);
 
 const keysIn = (value: unknown): number => {
-  if (!isRecord(value) && !Array.isArray(value)) return 0;
+  if (!isObjectOrList(value)) return 0;
   const values: readonly unknown[] = Object.values(value);
-  return values.reduce<number>(
-    (count, item) => count + keysIn(item),
-    Array.isArray(value) ? 0 : values.length,
-  );
+  let count = Array.isArray(value) ? 0 : values.length;
+  for (const item of values) count += keysIn(item);
+  return count;
 };
 
 /** Maximum depth of a value from outside: much of the code that handles it is recursive. */
