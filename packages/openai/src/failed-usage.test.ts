@@ -53,6 +53,36 @@ describe('an answer that fails after its usage was reported', () => {
       'server',
     ],
     ['by an event after it', 'chat', events(delta, { choices: [], usage }, { error }), 'server'],
+    ['by an event before it', 'chat', events(delta, { error }, { choices: [], usage }), 'server'],
+    [
+      'by a choice before it',
+      'chat',
+      events(delta, { choices: [{ index: 0, delta: {}, error }] }, { choices: [], usage }),
+      'server',
+    ],
+    [
+      'by its finish reason before it',
+      'chat',
+      events(
+        delta,
+        { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] },
+        { error: { message: 'Again.' } },
+        { choices: [], usage },
+      ),
+      'server',
+    ],
+    [
+      'by an event that cannot be read before it',
+      'chat',
+      `${events(delta)}data: {"half\n\n${events({ choices: [], usage })}`,
+      'invalidResponse',
+    ],
+    [
+      'by an error before response.failed',
+      'responses',
+      events(started, { type: 'error', error }, { type: 'response.failed', response }),
+      'server',
+    ],
     [
       'by an end without a finish',
       'chat',

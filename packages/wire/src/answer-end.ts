@@ -1,4 +1,4 @@
-import type { ModelChunk, ModelContext } from 'millrace';
+import type { MillraceError, ModelChunk, ModelContext } from 'millrace';
 import type { Subscription } from 'rxjs';
 import type { Piece } from './decode.js';
 import type { Endings } from './exchange.js';
@@ -23,8 +23,8 @@ const waits = {
 };
 
 /**
- * How long a server may take to end its response after it announced the end, in milliseconds. If it does, the socket is
- * reused.
+ * How long a server may take to end its response after it announced the end or reported an error, in milliseconds. If it does,
+ * the socket is reused.
  */
 const announcedMs = 50;
 
@@ -37,6 +37,7 @@ export class AnswerEnd {
   readonly #endings: Endings;
   readonly #onLimit: () => void;
   #finish: FinishChunk | undefined;
+  #failure: MillraceError | undefined;
   #isAnnounced = false;
   /** When the last content arrived, and until when to wait. */
   #contentAt: number;
@@ -61,9 +62,24 @@ export class AnswerEnd {
     return this.#finish;
   }
 
-  /** Whether there is a finish, and nothing but usage may follow. */
+  /** The failure that an event reported first. */
+  get failure(): MillraceError | undefined {
+    return this.#failure;
+  }
+
+  /** Whether there is a finish or a failure, and nothing but usage may follow. */
   get isComplete(): boolean {
-    return this.#isAnnounced && this.#finish !== undefined;
+    return this.#isAnnounced && this.#hasResult;
+  }
+
+  get #hasResult(): boolean {
+    return this.#finish !== undefined || this.#failure !== undefined;
+  }
+
+  /** Holds a failure until the response ends, because its usage may follow. */
+  fail(failure: MillraceError): void {
+    this.#failure ??= failure;
+    this.#announce();
   }
 
   /** Notes what one event of the answer contains, and holds its finish. */
@@ -93,9 +109,7 @@ export class AnswerEnd {
 
   watch(): void {
     this.#readTime();
-    if (this.#finish === undefined || this.#waitMs === undefined || this.#timer !== undefined) {
-      return;
-    }
+    if (!this.#hasResult || this.#waitMs === undefined || this.#timer !== undefined) return;
     const { scheduler } = this.#context;
     this.#until ??= scheduler.now() + this.#waitMs;
     this.#timer = scheduler.schedule(
@@ -123,7 +137,10 @@ export class AnswerEnd {
   #limit({ hasContent, hasCall, hasFinish, isAnnounced }: Noted): void {
     if (hasContent) this.#wait(this.#limitOf(hasCall ? waits.nextCall : waits.rest), false);
     else if (hasFinish) this.#wait(this.#limitOf(waits.rest), true);
-    if (!isAnnounced) return;
+    if (isAnnounced) this.#announce();
+  }
+
+  #announce(): void {
     this.#isAnnounced = true;
     this.#endings.staysOpen = false;
     this.#wait(announcedMs, true);

@@ -52,7 +52,7 @@ const decodeEvent = (
   if (fault !== undefined) return decodeFault(decoder, data, fault);
   if (data === undefined) {
     if (unterminated || text.trim() === '') return [];
-    throw unreadable(decoder, 'an event that is not JSON', text);
+    return [{ type: 'failed', error: unreadable(decoder, 'an event that is not JSON', text) }];
   }
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {

@@ -26,7 +26,7 @@ import { wellFormed } from './well-formed.js';
  * Sends one request and emits the chunks of its answer: text, tool calls, usage and, last, one `finish`. Content may follow
  * the vendor's first finish, and the last finish counts: it is emitted when the response ends, 50 milliseconds after the
  * server announced the end, or after a wait (see `AnswerEnd`). After a finish, a lost connection is no error, but an
- * error that the vendor reports is one. Cold: subscribing sends, unsubscribing aborts in the same tick, and a closed
+ * error that the vendor reports is one; it is held like an announced end, because its usage may follow. Cold: subscribing sends, unsubscribing aborts in the same tick, and a closed
  * `context.demand` pauses the socket. Errors with a `MillraceError` without secrets.
  */
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
@@ -74,7 +74,7 @@ class Reception implements Receiver {
     this.#count = createCapCounter(exchange.vendor, exchange.caps);
     this.#end = new AnswerEnd(context, exchange.endings ?? { staysOpen: false }, () => {
       // While demand is closed, more may have arrived unread.
-      if (context.demand.isOpen) this.#ending ??= {};
+      if (this.#isOpen) this.#ending ??= {};
       this.flow();
     });
   }
@@ -88,7 +88,7 @@ class Reception implements Receiver {
     this.#emit();
     this.#isFlowing = false;
     if (this.#subscriber.closed) return false;
-    const { isOpen } = this.#context.demand;
+    const isOpen = this.#isOpen;
     const isOver = this.#ending !== undefined && this.#frames.length === 0;
     if (isOver && (isOpen || this.#end.finish === undefined)) this.#conclude(this.#ending);
     else if (!isOpen) this.#awaitDemand();
@@ -97,6 +97,11 @@ class Reception implements Receiver {
       return true;
     }
     return false;
+  }
+
+  /** After a failure, only usage follows, which needs no demand. */
+  get #isOpen(): boolean {
+    return this.#context.demand.isOpen || this.#end.failure !== undefined;
   }
 
   leave(): void {
@@ -183,11 +188,11 @@ class Reception implements Receiver {
 
   #emit(): void {
     try {
-      while (this.#context.demand.isOpen && !this.#subscriber.closed) {
+      while (this.#isOpen && !this.#subscriber.closed) {
         const frame = this.#frames[this.#emitted];
         if (frame === undefined) break;
         this.#emitted += 1;
-        this.#take(decodeFrame(this.#decoder, frame));
+        this.#take(decodeFrame(this.#decoder, frame), frame);
       }
     } catch (error) {
       this.#ending = this.#end.isComplete ? {} : { error };
@@ -198,10 +203,15 @@ class Reception implements Receiver {
     this.#emitted = 0;
   }
 
-  #take(pieces: readonly Piece[]): void {
+  #take(pieces: readonly Piece[], { type }: Frame): void {
     const isComplete = this.#end.isComplete;
     for (const piece of pieces) {
-      if (piece.type === 'failed') throw piece.error;
+      if (piece.type === 'failed') {
+        const isFinished = isComplete && this.#end.failure === undefined;
+        if (isFinished || type !== 'event') throw piece.error;
+        this.#end.fail(piece.error);
+        return;
+      }
       this.#count(piece);
       if (piece.type === 'done' || piece.type === 'finish') continue;
       if (isComplete && piece.type !== 'usage') continue;
@@ -236,9 +246,9 @@ class Reception implements Receiver {
   }
 
   #conclude({ error, lost }: { readonly error?: unknown; readonly lost?: unknown } = {}): void {
-    const { finish } = this.#end;
-    if (error !== undefined || finish === undefined) {
-      this.#subscriber.error(this.#errorFrom(error ?? lost ?? incomplete(this.#exchange.vendor)));
+    const { finish, failure = error } = this.#end;
+    if (failure !== undefined || finish === undefined) {
+      this.#subscriber.error(this.#errorFrom(failure ?? lost ?? incomplete(this.#exchange.vendor)));
     } else {
       this.#subscriber.next(finish);
       this.#subscriber.complete();
