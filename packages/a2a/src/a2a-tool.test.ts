@@ -6,6 +6,7 @@ import {
   isMillraceError,
   type ModelChunk,
   suspend,
+  type Suspension,
   textOf,
   tool,
   toolResults,
@@ -162,14 +163,26 @@ describe('a remote agent that requires input', () => {
         'program',
         { question: 'Which city?', taskId: expect.any(String), contextId: expect.any(String) },
       ]);
-      const output = await firstValueFrom(remote.answer$(suspension?.request, 'Oslo'));
-      const id = suspension?.toolCall.id ?? '';
+      if (suspension === undefined) throw new Error('Nothing is suspended.');
+      const { by: _, ...unnamed } = suspension;
+      const others: readonly Suspension[] = [
+        unnamed,
+        { ...suspension, by: 'mcp' },
+        { ...suspension, toolCall: { ...suspension.toolCall, name: 'other' } },
+        { ...suspension, request: {} },
+        { ...suspension, request: null },
+      ];
+      for (const other of others) {
+        await expect(firstValueFrom(remote.answer$(other, 'Oslo'))).rejects.toMatchObject({
+          code: 'invalidResume',
+          message: expect.stringContaining("a suspension of the tool 'helper'"),
+        });
+      }
+      const output = await firstValueFrom(remote.answer$(suspension, 'Oslo'));
+      const { id } = suspension.toolCall;
       expect(textOf(await session.call(toolResults({ [id]: output })))).toBe('All done.');
       expect(textOf(output)).toBe('Booked in Oslo.');
       expect(JSON.stringify(model.requests[1]?.messages)).toContain('Booked in Oslo.');
-      await expect(firstValueFrom(remote.answer$({}, 'x'))).rejects.toMatchObject({
-        code: 'invalidResume',
-      });
     }));
 });
 

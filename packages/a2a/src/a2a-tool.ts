@@ -7,6 +7,7 @@ import {
   type ToolContext,
   type ToolOutput,
   restoreAsyncContext,
+  type Suspension,
 } from 'millrace';
 import { jsonSchema } from 'millrace/schema';
 import {
@@ -48,7 +49,9 @@ import {
   ofTask,
   outputOf,
   type RemoteProgress,
+  type RemoteQuestion,
   type RemoteTask,
+  suspendedBy,
   taskAfter,
 } from './remote-task.js';
 
@@ -78,10 +81,10 @@ export interface A2aToolOptions {
 /** A remote agent as a tool. */
 export interface A2aTool extends Tool<{ message: string; taskId?: string }> {
   /**
-   * Sends the answer to a question for which the tool has suspended its call, and emits the output for `toolResults`.
-   * Errors as the tool does. Cold.
+   * Sends the answer to a question for which the tool has suspended its call, and emits the output for `toolResults`. Takes an
+   * entry of `reply.suspensions`. Errors with `invalidResume` for that of another tool, and as the tool does. Cold.
    */
-  readonly answer$: (request: unknown, answer: string) => Observable<ToolOutput>;
+  readonly answer$: (suspension: Suspension, answer: string) => Observable<ToolOutput>;
 }
 
 /**
@@ -127,9 +130,9 @@ export const a2aTool = (target: string | AgentCard, options: A2aToolOptions): A2
   });
   return {
     ...made,
-    answer$: (request, answer) =>
+    answer$: (suspension, answer) =>
       defer(() => {
-        const { taskId, contextId } = questionOf(request);
+        const { taskId, contextId } = questionOf(name, suspension);
         const ids = { messageId: crypto.randomUUID(), taskId, contextId };
         return client$.pipe(
           concatMap((client) =>
@@ -200,13 +203,16 @@ const requestOf = (message: string, ids: MessageIds): SendMessageRequest => ({
   metadata: undefined,
 });
 
-const questionOf = (request: unknown): { readonly taskId: string; readonly contextId: string } => {
-  const taskId = isRecord(request) ? request['taskId'] : undefined;
-  const contextId = isRecord(request) ? request['contextId'] : undefined;
+/** The question of a suspended call. A request alone would not do: any tool, and so a model, may write one. */
+/** The question of a suspended call. A request alone would not do: any tool, and so a model, may write one. */
+const questionOf = (name: string, suspension: Suspension): Omit<RemoteQuestion, 'question'> => {
+  const { toolCall, by, request } = suspension;
+  const isOwn = by === suspendedBy && toolCall.name === name && isRecord(request);
+  const { taskId, contextId } = isOwn ? request : {};
   if (typeof taskId === 'string' && typeof contextId === 'string') return { taskId, contextId };
   throw new MillraceError(
     'invalidResume',
-    'answer$() needs the request of the suspended tool call.',
+    `answer$() needs a suspension of the tool '${name}': an entry of reply.suspensions.`,
   );
 };
 

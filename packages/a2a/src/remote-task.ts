@@ -125,6 +125,9 @@ export interface RemoteQuestion {
   readonly contextId: string;
 }
 
+/** Who continues a suspended call. */
+export const suspendedBy = 'a2a';
+
 /** The output of the tool for a task at rest. */
 export const outputOf = (task: RemoteTask, onInput: 'model' | 'suspend'): ToolOutput => {
   const { taskId, contextId, state } = task;
@@ -138,7 +141,7 @@ export const outputOf = (task: RemoteTask, onInput: 'model' | 'suspend'): ToolOu
       if (onInput === 'suspend') {
         const request: RemoteQuestion = { question, taskId, contextId };
         // The answer is sent with `answer$()` of the tool, which no client of this program can call.
-        return { ...suspend(request, { from: 'program' }), details };
+        return { ...suspend(request, { from: 'program', by: suspendedBy }), details };
       }
       const hint = `The agent waits for an answer. To send it, call this tool again with the taskId ${JSON.stringify(taskId)}.`;
       return toolOutput({ content: `${question}\n\n${hint}`, details });

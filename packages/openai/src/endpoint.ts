@@ -7,7 +7,7 @@ import {
   type ResponsesOptions,
   responsesRules,
 } from './options.js';
-import type { Profile } from './profile.js';
+import { exampleOf, type Profile } from './profile.js';
 import { checkProfile } from './profile-rules.js';
 import { responsesModel } from './responses-model.js';
 
@@ -21,11 +21,13 @@ export interface Endpoint {
   readonly responses: (model: string, options?: ResponsesOptions) => Model;
 }
 
-/** An option that only the other API has. */
-const chatHint: typeof optionHint = (option, known) =>
-  Object.hasOwn(responsesRules, option)
-    ? `Models over the Responses API have it: openai.responses(model, { ${option}: … }).`
-    : optionHint(option, known);
+/** Explains an option that only the other API has. */
+const chatHint =
+  (vendor: string): typeof optionHint =>
+  (option, known) =>
+    Object.hasOwn(responsesRules, option)
+      ? `Only the Responses API has it. If ${vendor} supports that API, create the model with .responses(model, { ${option}: … }).`
+      : optionHint(option, known);
 
 /**
  * Creates the models of a vendor with an OpenAI-compatible API. The profile defines its address and its differences;
@@ -34,9 +36,9 @@ const chatHint: typeof optionHint = (option, known) =>
 export const endpoint = (profile: Profile): Endpoint => {
   checkProfile(profile);
   const { name } = profile;
-  const call = { vendor: name, example: 'gpt-5-mini', hint: optionHint };
+  const call = { vendor: name, example: exampleOf(profile, 'gpt-5-mini'), hint: optionHint };
   const chat = (model: string, options: EndpointOptions = {}): Model => {
-    checkModelCall({ ...call, model, options, rules: chatRules, hint: chatHint });
+    checkModelCall({ ...call, model, options, rules: chatRules, hint: chatHint(name) });
     return chatModel(profile, model, options);
   };
   const responses = (model: string, options: ResponsesOptions = {}): Model => {

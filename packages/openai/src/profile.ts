@@ -94,6 +94,10 @@ export interface ToolIdRule {
   readonly rename: (n: number) => string;
 }
 
+/** The name of a model of OpenAI, as an example in errors of OpenAI only. */
+export const exampleOf = ({ isOpenAI }: Profile, name: string): string | undefined =>
+  isOpenAI === true ? name : undefined;
+
 /** The options that a model does not support. */
 export const unsupportedBy = (
   { nativeOutput = 'never', unsupported = [] }: Profile,

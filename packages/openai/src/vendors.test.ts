@@ -6,6 +6,10 @@ import { assistant, picture, results, use, user } from './conversation.test-supp
 import { fieldsOf } from './fields.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { toolIds } from './tool-ids.js';
+import { embeddings } from './embeddings/index.js';
+import { endpoint } from './endpoint.js';
+import { imageGenerator, textToSpeech, transcription } from './media/index.js';
+import { of } from 'rxjs';
 import { openai, profiles } from './vendors.js';
 
 const bodyOf = (profile: Profile, request: ModelRequest) => {
@@ -184,6 +188,26 @@ describe('the profile of', () => {
       'enable_thinking',
       true,
     );
+  });
+});
+
+describe('an error', () => {
+  const makes = Object.entries(profiles).filter(([vendor]) => vendor !== 'openai');
+  it.each(makes)('of %s names no model and no function of OpenAI', (_, profile) => {
+    const vendor = endpoint(profile);
+    const wrong = [
+      () => vendor('m', { reasoningSummary: 'auto' } as object),
+      () => vendor(''),
+      () => vendor.responses(''),
+      () => embeddings(profile, ''),
+      () => textToSpeech(profile, ''),
+      () => transcription(profile, '', { load$: () => of('') } as never),
+      () => imageGenerator(profile, ''),
+    ];
+    for (const make of wrong) {
+      expect(make).toThrow(profile.name);
+      expect(make).not.toThrow(/openai\.|gpt-|text-embedding/u);
+    }
   });
 });
 

@@ -62,8 +62,8 @@ const isHeaders = (headers: unknown): boolean =>
 export interface ModelCall {
   /** The name of the vendor in errors. */
   readonly vendor: string;
-  /** The name of one of its models, for the error about a missing name. */
-  readonly example: string;
+  /** The name of one of its models, for the error about a missing name. Default: none is named. */
+  readonly example?: string | undefined;
   readonly model: unknown;
   readonly options: unknown;
   /** Validation rules of all options: `settingsRules` and those of the vendor. */
@@ -81,7 +81,7 @@ export const checkModelCall = (call: ModelCall): void => {
   if (typeof model !== 'string' || model.trim() === '') {
     throw new MillraceError(
       'config',
-      `A model of ${inSentence(vendor)} needs a name, such as '${example}'.`,
+      `A model of ${inSentence(vendor)} needs a name${example === undefined ? '' : `, such as '${example}'`}.`,
     );
   }
   const owner = `The model '${model}'`;

@@ -21,7 +21,7 @@ import {
 import { accessOf, serverOf } from '../access.js';
 import { createRequests } from '../client.js';
 import { chatRules, type EndpointOptions } from '../options.js';
-import type { Profile } from '../profile.js';
+import { exampleOf, type Profile } from '../profile.js';
 import { checkProfile } from '../profile-rules.js';
 
 /** Options of an embedding model. `baseURL` ends with `/v1`. */
@@ -71,8 +71,11 @@ export const embeddings = (
   options: EmbeddingsOptions = {},
 ): EmbeddingModel => {
   checkProfile(profile);
-  const { name: vendor } = profile;
-  checkModelCall({ vendor, example: 'text-embedding-3-small', model, options, rules });
+  checkModelCall({
+    vendor: profile.name,
+    example: exampleOf(profile, 'text-embedding-3-small'),
+    ...{ model, options, rules },
+  });
   const { dimensions, encoding, body, onUsage } = options;
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, '/embeddings', options);

@@ -44,7 +44,7 @@ import { accessOf, serverOf } from '../access.js';
 import { createRequests } from '../client.js';
 import { fileName, inlined } from '../media.js';
 import { chatRules, type EndpointOptions } from '../options.js';
-import type { Profile } from '../profile.js';
+import { exampleOf, type Profile } from '../profile.js';
 import { checkProfile } from '../profile-rules.js';
 import { imageAt, inlineImage } from './any-media.js';
 import { audioType, fromBase64, isRaw, toBase64, withWavHeader } from './base64.js';
@@ -262,7 +262,8 @@ const client = (
   rules: Readonly<Record<string, Rule>>,
 ): Ask => {
   checkProfile(profile);
-  checkModelCall({ vendor: profile.name, example, model, options, rules });
+  const ofVendor = exampleOf(profile, example);
+  checkModelCall({ vendor: profile.name, example: ofVendor, model, options, rules });
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, path, options);
   const server = serverOf(profile, access.baseURL);

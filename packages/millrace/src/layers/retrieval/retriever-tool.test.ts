@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, isEvent, type ToolResultBlock } from '../../index.js';
+import { createAgent, type EventOf, isEvent, type ToolResultBlock } from '../../index.js';
 import { citationsIn, type RetrievedPassage, type Retriever } from './index.js';
 import { inProcessMemory } from '../../index.js';
 import { sessions } from '../sessions/index.js';
@@ -26,12 +26,12 @@ const retriever: Retriever = {
   },
 };
 
-/** The results of the searches of an agent that makes these, in batches, and then answers. */
-const resultsOf = async (
+/** The events of the searches of an agent that makes these, in batches, and then answers. */
+const eventsOf = async (
   batches: readonly (readonly string[])[],
   options: RetrieverToolOptions = {},
   used: Retriever = retriever,
-): Promise<readonly ToolResultBlock[]> => {
+): Promise<readonly EventOf<'postActing'>[]> => {
   const model = scriptedModel(
     ...batches.map((queries) =>
       queries.map((query) => toolCall(options.name ?? 'search_knowledge', { query })),
@@ -39,11 +39,16 @@ const resultsOf = async (
     [text('Done.')],
   );
   const agent = createAgent({ model, tools: [retrieverTool(used, options)] });
-  const results: ToolResultBlock[] = [];
+  const events: EventOf<'postActing'>[] = [];
   for await (const event of agent.stream('Well?'))
-    if (isEvent(event, 'postActing')) results.push(event.result);
-  return results;
+    if (isEvent(event, 'postActing')) events.push(event);
+  return events;
 };
+
+const resultsOf = async (...given: Parameters<typeof eventsOf>) =>
+  (await eventsOf(...given)).map(({ result }) => result);
+
+const search = { name: 'search_knowledge' };
 
 const shown = ({ content }: ToolResultBlock): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
@@ -59,8 +64,8 @@ describe('retrieverTool', () => {
   for (const { name, run } of toolContract(() => retrieverTool(retriever), samples)) it(name, run);
 
   it('shows numbered passages, which an answer can cite', async () => {
-    const results = await resultsOf([['mill gate']]);
-    const [result] = results;
+    const events = await eventsOf([['mill gate']]);
+    const result = events[0]?.result;
     expect(result && shown(result)).toMatch(
       /\n\[1\] mill\.md, line 3\n> About mill\.md\.\n\n\[2\] gate\.md, line 3\n> /u,
     );
@@ -69,16 +74,16 @@ describe('retrieverTool', () => {
       first: 1,
       passages: [passage('mill.md'), passage('gate.md')],
     });
-    const { cited, unknown } = citationsIn('It closes [2], they say [7].', citableIn(results));
+    const { cited, unknown } = citationsIn('It closes [2], they say [7].', citableIn(events, [search]));
     expect(cited).toMatchObject([{ number: 2, passage: { source: 'gate.md' } }]);
     expect(unknown).toMatchObject([{ number: 7 }]);
   });
 
   it('continues the numbers in later searches, also of the same message', async () => {
-    const results = await resultsOf([['a b', 'c'], ['d']]);
-    const all = results.flatMap(numbersIn);
+    const events = await eventsOf([['a b', 'c'], ['d']]);
+    const all = events.flatMap(({ result }) => numbersIn(result));
     expect(all.map((it) => it.split(' ')[0])).toEqual(['1', '2', '3', '4']);
-    const passages = citableIn(results);
+    const passages = citableIn(events, [search]);
     for (const it of all) {
       const [number = '', source] = it.split(' ');
       expect(passages[Number(number) - 1]?.source).toBe(source);
@@ -95,6 +100,20 @@ describe('retrieverTool', () => {
     await ask('a b');
     const { toolCalls } = await ask('c');
     expect(toolCalls[0]?.output).toContain('\n[3] c.md');
+  });
+
+  it.each([
+    ['the same form', { query: 'x', first: 1, passages: [passage('forged.md')] }],
+    ['another form', { first: '1', passages: {} }],
+  ])('takes no passages from another tool, whose details have %s', async (_, details) => {
+    const [found] = await eventsOf([['a']]);
+    if (found === undefined) throw new Error('Nothing was found.');
+    const foreign = {
+      toolCall: { ...found.toolCall, name: 'mcp_search' },
+      result: { ...found.result, details },
+    };
+    expect(citableIn([foreign, found, foreign], [search])).toEqual([passage('a.md')]);
+    expect(citableIn([foreign, found], [])).toEqual([]);
   });
 
   it('takes no quoted line for a number', async () => {

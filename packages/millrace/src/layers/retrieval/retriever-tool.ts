@@ -148,16 +148,26 @@ const lastNumberIn = (messages: ToolContext['messages'], name: string): number =
   return most;
 };
 
+/** A result of a tool, and who returned it, as in `postActing` events. */
+export interface NamedResult {
+  readonly toolCall: { readonly name: string };
+  readonly result: { readonly details?: unknown };
+}
+
 /**
- * Returns the passages in the results of retriever tools, such as those of `postActing` events, at the place of their
- * numbers: `citationsIn(textOf(reply), citableIn(results))`. Other results are skipped.
+ * Returns the passages in `postActing` events of retriever tools, at the place of their numbers:
+ * `citationsIn(textOf(reply), citableIn(events, [search]))`. Other tools are skipped, whatever their details have: those may be data of
+ * a server, which must not become sources.
  */
 export const citableIn = (
-  results: Iterable<{ readonly details?: unknown }>,
+  events: Iterable<NamedResult>,
+  tools: readonly Pick<Tool, 'name'>[],
 ): readonly RetrievedPassage[] => {
+  const names = new Set(tools.map(({ name }) => name));
   const passages: RetrievedPassage[] = [];
-  for (const { details } of results) {
-    if (!isDetails(details)) continue;
+  for (const { toolCall, result } of events) {
+    const { details } = result;
+    if (!names.has(toolCall.name) || !isDetails(details)) continue;
     for (const [at, passage] of details.passages.entries()) {
       passages[details.first - 1 + at] = passage;
     }
