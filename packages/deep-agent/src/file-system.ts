@@ -1,5 +1,6 @@
-import type { ToolContext } from 'millrace';
-import { defer, type Observable } from 'rxjs';
+import { MillraceError, type ToolContext } from 'millrace';
+import { createSemaphore } from 'millrace/traffic';
+import { concatMap, defer, last, type Observable } from 'rxjs';
 
 /** The new text of a file, or a function that makes it from the present one, `undefined` if there is no such file. */
 export type FileContent = string | ((before: string | undefined) => string);
@@ -74,18 +75,38 @@ export const toPath = (given: string): string => {
 /** Text as every file system can store it: halves of characters and NUL become U+FFFD. */
 const toText = (text: string): string => text.replace(/[\p{Cs}\0]/gu, '\ufffd');
 
-/** The new text of a file. Throws an error with a sentence for the model if it is too large. */
-const toContent = (content: FileContent, maxBytes: number, before: string | undefined): string => {
-  const text = toText(typeof content === 'string' ? content : content(before));
-  const bytes = new TextEncoder().encode(text).length;
-  if (bytes <= maxBytes) return text;
-  throw new Error(
-    `The file would have ${bytes} bytes, and the limit is ${maxBytes}. Write less, or several files.`,
-  );
-};
+/** What a model can write: into one file, and into all of them, up to 10,000. */
+export interface FileLimits {
+  /** The maximum size of a file, in bytes. */
+  readonly maxBytes: number;
+  /** The maximum size of all files, in bytes. */
+  readonly maxTotalBytes: number;
+}
 
-/** Checks paths and content before a file system gets them. */
-export const checkedFiles = (files: FileSystem, maxBytes: number): FileSystem => {
+/** The size of a file in bytes, and how many of these a write to it frees. */
+export interface Size {
+  readonly bytes: number;
+  readonly freed: number;
+}
+
+/** The size of each file, by its path. */
+export type Sizes = ReadonlyMap<string, Size>;
+
+export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+
+/** Lists of files on disk end there, too. */
+const maxFiles = 10_000;
+
+/**
+ * Checks paths, content and sizes before a file system gets them. Writes wait for each other: two at once could both take what is
+ * left. `sizes$` emits the size of each file once.
+ */
+export const checkedFiles = (
+  files: FileSystem,
+  limits: FileLimits,
+  sizes$: Observable<Sizes>,
+): FileSystem => {
+  const turns = createSemaphore({ max: 1, maxQueue: 1_000, what: 'writes' });
   const at$ = <T>(given: string, use: (path: string) => Observable<T>): Observable<T> =>
     defer(() => use(toPath(given)));
   return {
@@ -93,7 +114,51 @@ export const checkedFiles = (files: FileSystem, maxBytes: number): FileSystem =>
     read$: (path) => at$(path, (checked) => files.read$(checked)),
     write$: (path, content, key) =>
       at$(path, (checked) =>
-        files.write$(checked, (before) => toContent(content, maxBytes, before), key),
+        turns.hold$(() =>
+          sizes$.pipe(
+            last(),
+            concatMap((sizes) => {
+              if (sizes.size >= maxFiles && !sizes.has(checked)) throw tooMany();
+              const left = leftFor(checked, sizes, limits.maxTotalBytes);
+              const checkedContent = (before: string | undefined): string =>
+                toContent(content, before, { ...limits, left });
+              return files.write$(checked, checkedContent, key);
+            }),
+          ),
+        ),
       ),
   };
 };
+
+/** The bytes that a file may have beside the others. A file that does not grow may always be written. */
+const leftFor = (path: string, sizes: Sizes, maxTotalBytes: number): number => {
+  const freed = sizes.get(path)?.freed ?? 0;
+  const total = [...sizes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  return Math.max(maxTotalBytes - total + freed, freed);
+};
+
+/** The new text of a file. Throws a `tooLarge` error with a sentence for the model. */
+const toContent = (
+  content: FileContent,
+  before: string | undefined,
+  { maxBytes, maxTotalBytes, left }: FileLimits & { readonly left: number },
+): string => {
+  const text = toText(typeof content === 'string' ? content : content(before));
+  const bytes = bytesOf(text);
+  if (bytes > maxBytes) {
+    throw tooLarge(
+      `The file would have ${bytes} bytes, and the limit is ${maxBytes}. Write less, or several files.`,
+    );
+  }
+  if (bytes > left) {
+    throw tooLarge(
+      `All files together would have more than ${maxTotalBytes} bytes, which is their limit. Write up to ${left} bytes, or first shorten files that you no longer need.`,
+    );
+  }
+  return text;
+};
+
+const tooLarge = (message: string): MillraceError => new MillraceError('tooLarge', message);
+
+const tooMany = (): MillraceError =>
+  tooLarge(`There are ${maxFiles} files, which is the limit. Write into one of them.`);

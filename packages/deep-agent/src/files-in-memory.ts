@@ -22,15 +22,23 @@ import {
   concatMap,
   defer,
   EMPTY,
+  endWith,
   ignoreElements,
   last,
   map,
   type Observable,
   of,
   retry,
+  tap,
   throwError,
 } from 'rxjs';
-import { checkedFiles, type FileContent, type FileSystem } from './file-system.js';
+import {
+  bytesOf,
+  checkedFiles,
+  type FileContent,
+  type FileSystem,
+  type Size,
+} from './file-system.js';
 
 /** Options of `filesInMemory`. */
 export interface FilesInMemoryOptions {
@@ -40,6 +48,11 @@ export interface FilesInMemoryOptions {
   readonly id?: string | undefined;
   /** The maximum size of a file, in bytes. Default: 2,000,000. */
   readonly maxBytes?: number | undefined;
+  /**
+   * The maximum size of all files, up to 10,000, in bytes, with older versions that the memory cannot remove. A file is measured once by
+   * this object: if another process writes it meanwhile, it counts as before. Default: 50,000,000.
+   */
+  readonly maxTotalBytes?: number | undefined;
 }
 
 /**
@@ -49,9 +62,28 @@ export interface FilesInMemoryOptions {
  */
 export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem => {
   checkOptions('filesInMemory()', options, rules);
-  const { memory = inProcessMemory(), id = 'files', maxBytes = 2_000_000 } = options;
+  const { memory = inProcessMemory(), id = 'files' } = options;
+  const { maxBytes = 2_000_000, maxTotalBytes = 50_000_000 } = options;
   const index = (): Memory => memory(`${id}/index`);
   const fileAt = (path: string): Memory => memory(`${id}/file/${path}`);
+  const sizes = new Map<string, Size>();
+  const measured$ = (path: string): Observable<unknown> => {
+    const file = fileAt(path);
+    return file.load$().pipe(
+      last(),
+      tap((versions) => sizes.set(path, sizeOf(versions, isTree(file)))),
+    );
+  };
+  const list$ = defer(() => index().load$()).pipe(
+    last(),
+    map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
+  );
+  const sizes$ = list$.pipe(
+    concatMap((paths) => paths.filter((path) => !sizes.has(path))),
+    concatMap(measured$),
+    ignoreElements(),
+    endWith(sizes),
+  );
   const written$ = (path: string, content: FileContent, key: string): Observable<unknown> =>
     fileAt(path)
       .load$()
@@ -75,11 +107,7 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
   return checkedFiles(
     {
       isIdempotent: true,
-      list$: () =>
-        defer(() => index().load$()).pipe(
-          last(),
-          map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
-        ),
+      list$: () => list$,
       read$: (path) =>
         defer(() => fileAt(path).load$()).pipe(
           last(),
@@ -91,17 +119,29 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
           defer(() => written$(path, content, key)).pipe(
             retry({ count: maxAttempts, delay: againIfLost }),
           ),
-          of(undefined),
+          defer(() => measured$(path)),
         ).pipe(last()),
     },
-    maxBytes,
+    { maxBytes, maxTotalBytes },
+    sizes$,
   );
 };
+
+/** The bytes of all versions, without their keys. */
+const sizeOf = (versions: readonly Message[], areFreed: boolean): Size => {
+  const bytes = versions.reduce((sum, version) => sum + bytesOf(textIn(version)), 0);
+  return { bytes, freed: areFreed ? bytes : 0 };
+};
+
+/** Whether a memory can replace a version, and remove the older one. */
+const isTree = (memory: Memory): boolean =>
+  memory.branches$ !== undefined && memory.remove$ !== undefined;
 
 const rules: Readonly<Record<keyof FilesInMemoryOptions, Rule>> = {
   memory: isFunction,
   id: isText,
   maxBytes: wholeNumber(1),
+  maxTotalBytes: wholeNumber(1),
 };
 
 /** An empty string is no content of a message. */
@@ -148,8 +188,7 @@ const replaced$ = (
   before: Message | undefined,
   version: Message,
 ): Observable<unknown> => {
-  const isTree = memory.branches$ !== undefined && memory.remove$ !== undefined;
-  const place = isTree
+  const place = isTree(memory)
     ? { after: null, ...(before && { replaces: before.id }) }
     : { after: before?.id ?? null };
   return memory.append$([version], place).pipe(

@@ -1,4 +1,4 @@
-import { createSemaphore } from 'millrace/traffic';
+import { checkOptions, wholeNumber } from 'millrace/values';
 import {
   type ConfinedFiles,
   confinedFiles,
@@ -8,7 +8,13 @@ import { defer, finalize, from, map, type Observable } from 'rxjs';
 import { checkedFiles, type FileSystem } from '../file-system.js';
 
 /** Options of `filesOnDisk`. */
-export type FilesOnDiskOptions = ConfinedFilesOptions;
+export interface FilesOnDiskOptions extends ConfinedFilesOptions {
+  /**
+   * The maximum size of all files, in bytes, those included that were there before, or that code of a sandbox wrote. New ones are refused
+   * from 10,000 files on, and in `node_modules`, which is not listed. Default: 1,000,000,000.
+   */
+  readonly maxTotalBytes?: number | undefined;
+}
 
 /**
  * Creates a file system in an existing directory, with the guards of `fileTools`: nothing leaves it by `..` or a symbolic link,
@@ -16,27 +22,42 @@ export type FilesOnDiskOptions = ConfinedFilesOptions;
  * processes, or of another file system in the same directory, may be lost in between.
  * Other programs may run what agents write, such as the tasks of an editor: give them a directory of their own. Node only.
  */
-export const filesOnDisk = (directory: string, options: FilesOnDiskOptions = {}): FileSystem =>
-  filesIn(confinedFiles(directory, options), options.maxBytes);
+export const filesOnDisk = (directory: string, options: FilesOnDiskOptions = {}): FileSystem => {
+  const { maxTotalBytes, ...confined } = options;
+  checkOptions('filesOnDisk()', { maxTotalBytes }, { maxTotalBytes: wholeNumber(1) });
+  return filesIn(confinedFiles(directory, confined), { ...confined, maxTotalBytes });
+};
 
 /** A file system in an open directory. */
-export const filesIn = (files: ConfinedFiles, maxBytes = 2_000_000): FileSystem => {
-  const turns = createSemaphore({ max: 1, maxQueue: 1_000, what: 'writes' });
+export const filesIn = (
+  files: ConfinedFiles,
+  {
+    maxBytes = 2_000_000,
+    maxTotalBytes = 1_000_000_000,
+  }: Pick<FilesOnDiskOptions, 'maxBytes' | 'maxTotalBytes'>,
+): FileSystem => {
+  const entries$ = untilLeft$((signal) => files.list(signal));
   return checkedFiles(
     {
-      list$: () =>
-        untilLeft$((signal) => files.list(signal)).pipe(
-          map((entries) => entries.map(({ path }) => path).sort()),
-        ),
+      list$: () => entries$.pipe(map((entries) => entries.map(({ path }) => path).sort())),
       read$: (path) => untilLeft$((signal) => files.read(path, signal)),
       write$: (path, content) => {
+        if (path.split('/').includes('node_modules')) throw unlisted();
         const change = typeof content === 'string' ? () => content : content;
-        return turns.hold$(() => untilLeft$((signal) => files.write(path, change, signal)));
+        return untilLeft$((signal) => files.write(path, change, signal));
       },
     },
-    maxBytes,
+    { maxBytes, maxTotalBytes },
+    entries$.pipe(
+      map((entries) => new Map(entries.map(({ path, bytes }) => [path, { bytes, freed: bytes }]))),
+    ),
   );
 };
+
+const unlisted = (): Error =>
+  new Error(
+    "Files in 'node_modules' are not listed, so none is written there. Use another directory.",
+  );
 
 /** Aborts the work when it is unsubscribed. */
 export const untilLeft$ = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>

@@ -35,6 +35,8 @@ export interface ProgramOptions {
   readonly maxLength?: number | undefined;
   /** The maximum size of a file for the tools, in bytes; code may write larger ones. Default: 2,000,000. */
   readonly maxBytes?: number | undefined;
+  /** The maximum size of all files for the tools, as that of `filesOnDisk`. Default: 1,000,000,000. */
+  readonly maxTotalBytes?: number | undefined;
   /** Whether code may use the network. Default: false. */
   readonly network?: boolean | undefined;
 }
@@ -46,6 +48,7 @@ export const programRules: Readonly<Record<keyof ProgramOptions, Rule>> = {
   maxProcesses: wholeNumber(1),
   maxLength: wholeNumber(100),
   maxBytes: wholeNumber(1),
+  maxTotalBytes: wholeNumber(1),
   network: isFlag,
 };
 
@@ -79,7 +82,7 @@ export interface Launcher extends Pick<Sandbox, 'language'> {
 
 /** Creates a sandbox that runs a program for each piece of code. */
 export const programSandbox = (
-  { directory, timeoutMs = 30_000, maxLength = 10_000, maxBytes }: ProgramOptions,
+  { directory, timeoutMs = 30_000, maxLength = 10_000, maxBytes, maxTotalBytes }: ProgramOptions,
   { language, program, owner, environment, launch, check, checkDirectory }: Launcher,
 ): Sandbox => {
   const files = confinedFiles(directory, { maxBytes });
@@ -95,7 +98,7 @@ export const programSandbox = (
   });
   const list$ = untilLeft$((signal) => files.list(signal));
   return {
-    ...filesIn(files, maxBytes),
+    ...filesIn(files, { maxBytes, maxTotalBytes }),
     language,
     run$: (code, context) =>
       list$.pipe(

@@ -22,6 +22,8 @@ export interface ConfinedEntry {
   readonly path: string;
   /** Changes whenever the file does. */
   readonly stamp: string;
+  /** Its size. */
+  readonly bytes: number;
 }
 
 /** The text files below one directory. Everything rejects with a sentence that a model may see. */
@@ -58,8 +60,8 @@ export const confinedFiles = (root: string, options: ConfinedFilesOptions = {}):
       const place = await confinePath('.', confinement);
       for await (const entry of entriesBelow(place, { isHidden, depth: Infinity, ending: '' })) {
         signal.throwIfAborted();
-        const stamp = entry.isDirectory ? undefined : await stampOf(join(place.real, entry.shown));
-        if (stamp !== undefined && found.push({ path: entry.shown, stamp }) === maxFiles) break;
+        const file = entry.isDirectory ? undefined : await fileAt(join(place.real, entry.shown));
+        if (file !== undefined && found.push({ path: entry.shown, ...file }) === maxFiles) break;
       }
       return found;
     },
@@ -87,10 +89,13 @@ export const confinedFiles = (root: string, options: ConfinedFilesOptions = {}):
 };
 
 /** Undefined for what is not a regular file, or has vanished. */
-const stampOf = async (real: string): Promise<string | undefined> => {
+const fileAt = async (real: string): Promise<Omit<ConfinedEntry, 'path'> | undefined> => {
   try {
     const found = await lstat(real, { bigint: true });
-    return found.isFile() ? `${found.size} ${found.mtimeNs} ${found.ctimeNs}` : undefined;
+    const { size, mtimeNs, ctimeNs } = found;
+    return found.isFile()
+      ? { stamp: `${size} ${mtimeNs} ${ctimeNs}`, bytes: Number(size) }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,203 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import {
+  createAgent,
+  inProcessMemory,
+  isMillraceError,
+  type Memory,
+  type Message,
+  textOf,
+  tool,
+} from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
+import { openFiles } from '@millrace/store';
+import fc from 'fast-check';
+import { firstValueFrom, forkJoin, lastValueFrom, materialize, toArray } from 'rxjs';
+import { filesOnDisk } from './disk/index.js';
+import { type FileSystem, fileSystem, filesInMemory } from './index.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'deep-limits-'));
+const store = openFiles(join(directory, 'store'));
+afterAll(async () => {
+  await lastValueFrom(store.close$(), { defaultValue: undefined });
+  rmSync(directory, { recursive: true });
+});
+
+const limits = { maxBytes: 40, maxTotalBytes: 100 };
+let count = 0;
+const nextId = () => `files ${(count += 1)}`;
+const newDirectory = () => mkdtempSync(join(directory, 'root-'));
+/** A memory without branches keeps all versions. */
+const line = (memory: Memory): Memory => ({
+  load$: () => memory.load$(),
+  append$: (messages) => memory.append$(messages),
+});
+
+const systems: Readonly<Record<string, () => FileSystem>> = {
+  'in this process': () => filesInMemory(limits),
+  'in a store of files': () => filesInMemory({ ...limits, memory: store.memory, id: nextId() }),
+  'in a memory that keeps all versions': () => {
+    const memory = inProcessMemory();
+    return filesInMemory({ ...limits, memory: (id) => line(memory(id)) });
+  },
+  'on disk': () => filesOnDisk(newDirectory(), limits),
+};
+
+/** Writes as a model would, and returns the error, if there is one. */
+const written = async (files: FileSystem, path: string, content: string): Promise<unknown> => {
+  try {
+    await lastValueFrom(files.write$(path, content, `${(count += 1)}`));
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+};
+
+const shownIn = (message: Message): string =>
+  message.role === 'tool' ? message.content.map((result) => textOf(result)).join() : '';
+
+const totalOf = async (files: FileSystem): Promise<number> => {
+  const paths = await firstValueFrom(files.list$());
+  const texts = await Promise.all(paths.map((path) => firstValueFrom(files.read$(path))));
+  return Buffer.byteLength(texts.join(''));
+};
+
+describe.each(Object.entries(systems))('T25: what a model can write %s', (name, create) => {
+  const write = fc.record({
+    path: fc.constantFrom('a', 'b', 'c/d', 'e', 'f'),
+    content: fc.string({ unit: fc.constantFrom('x', '\u00fc', '\u{1f375}'), maxLength: 30 }),
+  });
+
+  it('is bounded, for any writes, and each refusal names the limit', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(write, { maxLength: 15 }), async (writes) => {
+        const files = create();
+        for (const { path, content } of writes) {
+          const before = await firstValueFrom(files.read$(path));
+          const error = await written(files, path, content);
+          const bytes = Buffer.byteLength(content);
+          if (error === undefined) {
+            expect(bytes).toBeLessThanOrEqual(limits.maxBytes);
+            expect(await firstValueFrom(files.read$(path))).toBe(content);
+          } else {
+            expect(error).toMatchObject({ code: 'tooLarge' });
+            const limit = bytes > limits.maxBytes ? limits.maxBytes : limits.maxTotalBytes;
+            expect(isMillraceError(error) && error.message).toContain(` ${limit}`);
+            expect(await firstValueFrom(files.read$(path))).toBe(before);
+          }
+          expect(await totalOf(files)).toBeLessThanOrEqual(limits.maxTotalBytes);
+        }
+      }),
+      { numRuns: name.includes('process') ? 100 : 20 },
+    );
+  });
+
+  it('is bounded for writes at the same time', async () => {
+    const files = create();
+    const writes = ['a', 'b', 'c', 'd', 'e'].map((path) =>
+      files.write$(path, 'x'.repeat(30), path).pipe(materialize(), toArray()),
+    );
+    const ends = await lastValueFrom(forkJoin(writes));
+    expect(ends.filter((end) => end.at(-1)?.kind === 'E')).toHaveLength(2);
+    expect(await totalOf(files)).toBe(90);
+  });
+});
+
+describe('T25: the limit of all files', () => {
+  it('frees what a shorter version leaves, and always takes one', async () => {
+    const files = filesInMemory({ maxBytes: 100, maxTotalBytes: 100 });
+    expect(await written(files, 'a', 'x'.repeat(100))).toBeUndefined();
+    expect(await written(files, 'b', 'x')).toMatchObject({ code: 'tooLarge' });
+    expect(await written(files, 'a', 'x'.repeat(90))).toBeUndefined();
+    expect(await written(files, 'b', 'x'.repeat(10))).toBeUndefined();
+    expect(await written(files, 'a', 'y'.repeat(90))).toBeUndefined();
+  });
+
+  it('counts all versions in a memory that keeps them', async () => {
+    const memory = inProcessMemory();
+    const files = filesInMemory({ maxTotalBytes: 100, memory: (id) => line(memory(id)) });
+    for (const _ of [1, 2]) expect(await written(files, 'a', 'x'.repeat(50))).toBeUndefined();
+    expect(await written(files, 'a', 'x')).toMatchObject({ code: 'tooLarge' });
+  });
+
+  it('counts what another object of the same files has written', async () => {
+    const memory = inProcessMemory();
+    const open = () => filesInMemory({ memory, maxTotalBytes: 100 });
+    expect(await written(open(), 'a', 'x'.repeat(90))).toBeUndefined();
+    const files = open();
+    expect(await written(files, 'b', 'x'.repeat(11))).toMatchObject({ code: 'tooLarge' });
+    expect(await written(open(), 'c', 'x'.repeat(5))).toBeUndefined();
+    expect(await written(files, 'b', 'x'.repeat(6))).toMatchObject({ code: 'tooLarge' });
+    expect(await written(files, 'b', 'x'.repeat(5))).toBeUndefined();
+  });
+
+  it('counts what was on disk before, and takes no file that is not listed', async () => {
+    const root = newDirectory();
+    writeFileSync(join(root, 'old'), 'x'.repeat(95));
+    const files = filesOnDisk(root, limits);
+    expect(await written(files, 'new', 'x'.repeat(6))).toMatchObject({ code: 'tooLarge' });
+    expect(await written(files, 'new', 'x'.repeat(5))).toBeUndefined();
+    expect(await written(files, 'a/node_modules/x', 'x')).toMatchObject({
+      message: expect.stringContaining('node_modules'),
+    });
+  });
+
+  it('measures each file once: the loads of the next write do not grow', async () => {
+    const memory = inProcessMemory();
+    let loads = 0;
+    const files = filesInMemory({
+      memory: (id) => {
+        const own = memory(id);
+        return { ...own, load$: () => ((loads += 1), own.load$()) };
+      },
+    });
+    const loadsOf = async (path: string) => {
+      loads = 0;
+      await written(files, path, 'x');
+      return loads;
+    };
+    const first = await loadsOf('0');
+    for (let n = 1; n < 50; n += 1) await written(files, `${n}`, 'x');
+    expect(await loadsOf('50')).toBe(first);
+  });
+
+  it('has up to 10,000 files', async () => {
+    const root = newDirectory();
+    for (let n = 0; n < 10_000; n += 1) writeFileSync(join(root, `${n}`), '');
+    const files = filesOnDisk(root);
+    expect(await written(files, 'new', '')).toMatchObject({
+      code: 'tooLarge',
+      message: 'There are 10000 files, which is the limit. Write into one of them.',
+    });
+    expect(await written(files, '5', 'x')).toBeUndefined();
+  });
+
+  it('is shown to the model; results of tools count, and stay if they do not fit', async () => {
+    const files = filesInMemory({ maxTotalBytes: 1_000 });
+    const large = tool({ name: 'large', description: 'L.', run: () => 'x'.repeat(600) });
+    const write = toolCall('write_file', { path: 'a', content: 'x'.repeat(500) }, 'w');
+    const model = scriptedModel(
+      [toolCall('large', {}, 'one')],
+      [write],
+      [toolCall('large', {}, 'two')],
+      [text('Done.')],
+    );
+    const use = [fileSystem(files, { offloadAbove: 500 })];
+    await createAgent({ model, tools: [large], use }).call('Go.');
+    const shown = model.requests.map(({ messages }) => messages.slice(-1).map(shownIn).join());
+    expect(shown[1]).toContain('was moved to the file');
+    expect(shown[2]).toMatch(
+      /more than 1000 bytes, which is their limit\. Write up to 400 bytes, or/u,
+    );
+    expect(shown[3]).toMatch(/^\[It could not be moved to a file: .*1000 bytes.*\]\nx{600}$/u);
+  });
+
+  it.each([0, 1.5, '5'])('refuses %j', (maxTotalBytes) => {
+    expect(() => filesInMemory({ maxTotalBytes } as never)).toThrow("'maxTotalBytes'");
+    expect(() => filesOnDisk(newDirectory(), { maxTotalBytes } as never)).toThrow(
+      "'maxTotalBytes'",
+    );
+  });
+});
