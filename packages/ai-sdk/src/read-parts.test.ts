@@ -72,6 +72,22 @@ describe('the end of an answer decides', () => {
     });
   });
 
+  it.each([null, 1, 'text', []])('not on an event that its package refuses: %j', async (value) => {
+    const refused = (it: unknown) => ({
+      type: 'error',
+      error: Object.assign(new Error('No.'), { name: 'AI_TypeValidationError', value: it }),
+    });
+    const { error } = await run([refused(value), ...text('1', 'Whole'), finish()]);
+    expect(error).toBeUndefined();
+    expect((await run([refused(value), ...text('1', 'Half')])).error).toMatchObject({
+      code: 'invalidResponse',
+    });
+    // One with content is missed.
+    expect((await run([refused({ text: 'No.' }), finish()])).error).toMatchObject({
+      code: 'invalidResponse',
+    });
+  });
+
   it.each([
     ['by an error part', [{ type: 'error', error: { message: 'It broke.' } }, finish('error')]],
     ['by an event of the vendor', [raw({ error: { message: 'It broke.' } }), finish()]],

@@ -182,12 +182,19 @@ export const failureIn = (
   part: unknown,
 ): { readonly thrown: unknown } | undefined => {
   const type = at(part, 'type');
-  if (type === 'error') return { thrown: at(part, 'error') };
+  if (type === 'error') {
+    const thrown = at(part, 'error');
+    return isEmptyEvent(thrown) ? undefined : { thrown };
+  }
   if (type !== 'raw') return undefined;
   const event = at(part, 'rawValue');
   const fault = faultOf(event) ?? listAt(event, 'choices').map(faultOfChoice).find(isRecord);
   return fault && { thrown: failure(vendor, fault) };
 };
+
+/** Whether a package refused an event that is no object, and so has no content. The end of the answer decides whether it is complete. */
+const isEmptyEvent = (thrown: unknown): boolean =>
+  isRecord(thrown) && thrown['name'] === 'AI_TypeValidationError' && !isRecord(thrown['value']);
 
 const faultOfChoice = (choice: unknown): ReturnType<typeof faultOf> =>
   faultOf({ error: at(choice, 'error') });

@@ -1,4 +1,5 @@
 // A model on 127.0.0.1 that plays the same tasks to any framework, by the Chat Completions API. Each conversation is named by its first question.
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { Buffer } from 'node:buffer';
 
@@ -84,12 +85,16 @@ export const scriptedServer = async (toCall) => {
       };
       const choice = { index: 0, finish_reason: calls.length > 0 ? 'tool_calls' : 'stop' };
       const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-      const answer = { id: 'x', model: 'm', created: 1, usage };
+      const answer = { id: randomUUID(), model: 'm', created: 1, usage };
       response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json');
       response.end(
         stream
           ? `data: ${JSON.stringify({ ...answer, object: 'chat.completion.chunk', choices: [{ ...choice, delta: message }] })}\n\ndata: [DONE]\n\n`
-          : JSON.stringify({ ...answer, object: 'chat.completion', choices: [{ ...choice, message }] }),
+          : JSON.stringify({
+              ...answer,
+              object: 'chat.completion',
+              choices: [{ ...choice, message }],
+            }),
       );
     });
   });
@@ -108,7 +113,12 @@ export const measure = async (name, { sent }, call) => {
     const { user, system } = process.cpuUsage(cpu);
     times.push([performance.now() - start, (user + system) / 1_000]);
     if (n === 10) {
-      const median = (at) => times.slice(1).map((it) => it[at]).sort((a, b) => a - b)[5].toFixed(0);
+      const median = (at) =>
+        times
+          .slice(1)
+          .map((it) => it[at])
+          .sort((a, b) => a - b)[5]
+          .toFixed(0);
       console.log(
         `${name}: ${sent.requests} requests, ${sent.bytes} bytes (${Math.round(sent.bytes / 4)} tokens), ` +
           `${sent.subAgents.size - 1} sub-agents, ${files.length} files, ${median(0)} ms, CPU ${median(1)} ms: ${text}`,

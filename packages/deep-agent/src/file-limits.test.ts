@@ -11,12 +11,14 @@ import {
   textOf,
   tool,
 } from 'millrace';
+import { inProcessLongTermMemory, withLongTermMemory } from 'millrace/long-term-memory';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openFiles } from '@millrace/store';
+import { searchTools } from '@millrace/tools';
 import fc from 'fast-check';
-import { firstValueFrom, forkJoin, lastValueFrom, materialize, toArray } from 'rxjs';
+import { EMPTY, firstValueFrom, forkJoin, lastValueFrom, materialize, toArray } from 'rxjs';
 import { filesOnDisk } from './disk/index.js';
-import { type FileSystem, fileSystem, filesInMemory } from './index.js';
+import { deepAgent, type FileSystem, fileSystem, filesInMemory } from './index.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'deep-limits-'));
 const store = openFiles(join(directory, 'store'));
@@ -67,12 +69,14 @@ const totalOf = async (files: FileSystem): Promise<number> => {
 describe.each(Object.entries(systems))('T25: what a model can write %s', (name, create) => {
   const write = fc.record({
     path: fc.constantFrom('a', 'b', 'c/d', 'e', 'f'),
-    content: fc.string({ unit: fc.constantFrom('x', '\u00fc', '\u{1f375}'), maxLength: 30 }),
+    content: fc
+      .tuple(fc.constantFrom('x', '\u00fc', '\u{1f375}'), fc.integer({ min: 0, max: 45 }))
+      .map(([character, length]) => character.repeat(Math.ceil(length / character.length))),
   });
 
   it('is bounded, for any writes, and each refusal names the limit', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(write, { maxLength: 15 }), async (writes) => {
+      fc.asyncProperty(fc.array(write, { minLength: 5, maxLength: 15 }), async (writes) => {
         const files = create();
         for (const { path, content } of writes) {
           const before = await firstValueFrom(files.read$(path));
@@ -199,5 +203,50 @@ describe('T25: the limit of all files', () => {
     expect(() => filesOnDisk(newDirectory(), { maxTotalBytes } as never)).toThrow(
       "'maxTotalBytes'",
     );
+  });
+});
+
+describe('T25: every tool by which a model can write has a limit, which its error names', () => {
+  const long = 'x'.repeat(100_001);
+  const plan = { goal: 'Much.', steps: Array.from({ length: 51 }, (_, n) => `step ${n}`) };
+  const sandbox = { ...filesInMemory(limits), language: 'Any.', run$: () => EMPTY };
+  it.each([
+    ['write_file', { path: 'a', content: 'x'.repeat(41) }, 'the limit is 40'],
+    ['write_file', { path: 'x'.repeat(1_025), content: '' }, '1024'],
+    ['edit_file', { path: 'a', oldText: 'b', newText: 'x'.repeat(41) }, 'the limit is 40'],
+    ['search_files', { query: 'x'.repeat(501) }, '500'],
+    ['run_code', { code: long }, '100000'],
+    ['task', { agent: 'general', task: long }, '100000'],
+    ['create_plan', plan, 'up to 50 steps'],
+    ['record_memory', { text: 'x'.repeat(2_001) }, '2000'],
+    ['retrieve_memory', { query: 'x'.repeat(1_001) }, '1000'],
+    ['forget_memory', { ids: Array.from({ length: 21 }, (_, n) => `${n}`) }, '20'],
+    ['search_tools', { query: 'x'.repeat(1_001) }, '1000'],
+    ['read_skill', { name: 'x'.repeat(65) }, '64'],
+  ])('%s (%#)', async (name, input, words) => {
+    await lastValueFrom(sandbox.write$('a', 'b', `${(count += 1)}`));
+    const model = scriptedModel([toolCall(name, input)], [text('Done.')]);
+    const refunds = { name: 'refunds', description: 'How to refund.', instructions: 'Ask.' };
+    const other = tool({ name: 'other', description: 'O.', run: () => 'o' });
+    const own = { model, tools: [other], use: [searchTools({ above: 0 })] };
+    const remembering = withLongTermMemory(own, {
+      ...{ memory: inProcessLongTermMemory(), mode: 'agent', forgetTool: true },
+    });
+    const agent = deepAgent({ ...remembering, files: sandbox, skills: [refunds] });
+    const { toolCalls } = await agent.call('Go.', { metadata: { userId: 'ada' } });
+    expect(toolCalls[0]).toMatchObject({
+      isError: true,
+      output: expect.stringContaining(words),
+    });
+  });
+
+  it('a longer line of a plan is cut, also in one step', async () => {
+    const model = scriptedModel(
+      [toolCall('create_plan', { goal: long, steps: [long] })],
+      [toolCall('update_step', { step: 1, status: 'done', outcome: long })],
+      [text('Done.')],
+    );
+    await deepAgent({ model }).call('Go.');
+    expect(JSON.stringify(model.requests[2]?.messages.at(-1)).length).toBeLessThan(5_000);
   });
 });

@@ -43,6 +43,7 @@ export const taskTool = (agents: readonly TaskAgent[]): Tool => {
         task: {
           type: 'string',
           minLength: 1,
+          maxLength: 100_000,
           description:
             'The whole task, with all that the agent needs to know: it does not see this conversation. State what ' +
             'its answer should have, and in which file it should write long results.',
