@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type EventOf, MillraceError, type on } from 'millrace';
 import { isMessage, isRecord } from 'millrace/values';
 import { EMPTY, Observable, type Subscriber, type Subscription } from 'rxjs';
@@ -119,6 +120,8 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
 /** The calls that are held. */
 const createHeld = (now: () => number, onChange: () => void) => {
   const held = new Map<string, Held>();
+  // A page may still show a hold of the process before.
+  const origin = randomBytes(6).toString('hex');
   let count = 0;
   let current: readonly Hold[] = [];
   const changed = (): void => {
@@ -132,7 +135,7 @@ const createHeld = (now: () => number, onChange: () => void) => {
     to: Subscriber<HoldableEvent>,
   ): (() => void) => {
     count += 1;
-    const id = `hold-${count}`;
+    const id = `hold-${origin}-${count}`;
     const { type, rootId, callId, agent } = event;
     const since = now();
     const go = stop();

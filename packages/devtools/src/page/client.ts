@@ -3,12 +3,15 @@ import {
   catchError,
   concat,
   defer,
+  EMPTY,
+  finalize,
   from,
   ignoreElements,
   map,
   mergeMap,
   Observable,
   of,
+  ReplaySubject,
   tap,
   throwError,
 } from 'rxjs';
@@ -66,7 +69,8 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
-    ).pipe(mergeMap(accepted$));
+    ).pipe(catchError(noAnswer), mergeMap(accepted$));
+  const inOrder$ = createQueue();
   const done$ = (path: string, method: string, body?: object): Observable<never> =>
     request$(path, method, body).pipe(ignoreElements());
   return {
@@ -94,8 +98,9 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
         mergeMap(json$),
         map((body) => (Array.isArray(body) ? body.filter(isExchange) : [])),
       ),
-    setBreakpoints$: (breakpoints) => done$('breakpoints', 'PUT', breakpoints),
-    act$: (holdId, action) => done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action),
+    setBreakpoints$: (breakpoints) => inOrder$(done$('breakpoints', 'PUT', breakpoints)),
+    act$: (holdId, action) =>
+      inOrder$(done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action)),
     fork$: (id, body) =>
       request$(`calls/${encodeURIComponent(id)}/fork`, 'POST', body).pipe(
         mergeMap(json$),
@@ -139,6 +144,22 @@ const followed$ = (
 
 const isExchange = (value: unknown): value is Exchange =>
   isRecord(value) && typeof value['body'] === 'string';
+
+/** Sends each request when those before it have been answered, whatever the answer: a breakpoint is set before a call continues. */
+const createQueue = () => {
+  let last$: Observable<never> = EMPTY;
+  return (request$: Observable<never>): Observable<never> =>
+    defer(() => {
+      const answered$ = new ReplaySubject<never>();
+      const own$ = concat(last$, request$).pipe(finalize(() => answered$.complete()));
+      last$ = answered$;
+      return own$;
+    });
+};
+
+/** Browsers give a reason only to their console. */
+const noAnswer = () =>
+  throwError(() => new Error('The program does not answer: this may not have arrived. Try again.'));
 
 const json$ = (response: Response): Observable<unknown> => from(response.json());
 

@@ -1,5 +1,6 @@
 // Breakpoints, and the calls that they hold.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { tap } from 'rxjs';
 import { isRecord } from '../model/read-event.js';
 import type { Breakpoint, Hold, HoldAction } from '../protocol.js';
 import { useDevtools, useKeys } from './state.js';
@@ -10,9 +11,7 @@ export const HoldPanel = ({ shownId }: { readonly shownId: string | undefined })
   const [hold] = session.holds;
   if (hold === undefined) return null;
   const others = session.holds.length - 1;
-  // Another process counts its holds from 1, too.
-  const key = `${hold.id} ${hold.since}`;
-  return <HoldEditor key={key} {...{ hold, others, isShown: hold.rootId === shownId }} />;
+  return <HoldEditor key={hold.id} {...{ hold, others, isShown: hold.rootId === shownId }} />;
 };
 
 interface HoldProps {
@@ -23,18 +22,11 @@ interface HoldProps {
 }
 
 const HoldEditor = ({ hold, others, isShown }: HoldProps) => {
-  const { session, client, send, set } = useDevtools();
+  const { session, set } = useDevtools();
   const question = session.callsById.get(hold.rootId)?.input;
-  const original = editableText(hold);
-  const [text, setText] = useState(original);
-  const edited = text === original ? undefined : editOf(text);
+  const { text, type, original, act } = useEdit(hold);
+  const edited = editOf(text, original);
   const problem = typeof edited === 'string' ? edited : undefined;
-  const act = (action: HoldAction['action']) => {
-    if (action === 'veto') send(client.act$(hold.id, { action }));
-    else if (problem === undefined) {
-      send(client.act$(hold.id, { action, ...(isRecord(edited) && { event: edited }) }));
-    }
-  };
   useKeys((event) => {
     if (event.key !== 'F8' && event.key !== 'F10') return;
     event.preventDefault();
@@ -63,7 +55,7 @@ const HoldEditor = ({ hold, others, isShown }: HoldProps) => {
         aria-describedby="hold-state"
         spellcheck={false}
         value={text}
-        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onInput={({ currentTarget }) => type(currentTarget.value)}
       />
       <div class="actions">
         <button
@@ -92,7 +84,7 @@ const HoldEditor = ({ hold, others, isShown }: HoldProps) => {
           Veto
         </button>
         {text !== original && (
-          <button type="button" onClick={() => setText(original)}>
+          <button type="button" onClick={() => type(original)}>
             Reset
           </button>
         )}
@@ -106,6 +98,37 @@ const HoldEditor = ({ hold, others, isShown }: HoldProps) => {
       </div>
     </section>
   );
+};
+
+/** The text of the editor, and what sends it: once, or the page says that it was not sent. */
+const useEdit = ({ id, event }: Hold) => {
+  const { session, client, send, set } = useDevtools();
+  const [original] = useState(() => editableText(event));
+  const [text, setText] = useState(original);
+  // What was typed counts, also before it is drawn.
+  const typed = useRef(original);
+  const isSent = useRef(false);
+  const type = (next: string) => {
+    typed.current = next;
+    setText(next);
+  };
+  const act = (action: HoldAction['action']) => {
+    const edited = action === 'veto' ? undefined : editOf(typed.current, original);
+    if (isSent.current || typeof edited === 'string') return;
+    isSent.current = true;
+    const given = edited === undefined ? { action } : { action, event: edited };
+    send(client.act$(id, given).pipe(tap({ error: () => (isSent.current = false) })));
+  };
+  useLayoutEffect(
+    () => () => {
+      if (isSent.current || typed.current === original) return;
+      const notice = `The call is no longer held. Your edit of ${event.type} was not sent.`;
+      session.take({ line: 'notice', text: notice });
+      set({});
+    },
+    [],
+  );
+  return { text, type, original, act };
 };
 
 const envelope = [
@@ -123,15 +146,19 @@ const envelope = [
 ];
 
 /** The fields of the event that can be edited: its type and its envelope stay. */
-const editableText = ({ event }: Hold): string =>
+const editableText = (event: Hold['event']): string =>
   JSON.stringify(
     Object.fromEntries(Object.entries(event).filter(([name]) => !envelope.includes(name))),
     null,
     2,
   );
 
-/** The edited fields, or the problem of the text. */
-const editOf = (text: string): string | Readonly<Record<string, unknown>> => {
+/** The edited fields, or the problem of the text; `undefined` if it is the original. */
+const editOf = (
+  text: string,
+  original: string,
+): string | Readonly<Record<string, unknown>> | undefined => {
+  if (text === original) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : 'The event is a JSON object.';
@@ -157,7 +184,6 @@ export const Breakpoints = () => {
   if (holdable.length === 0) {
     return <p class="empty">Breakpoints hold running calls. These calls are read from a store.</p>;
   }
-  const latest = () => session.breakpoints;
   const save = (next: readonly Breakpoint[]) => {
     // The next choice builds on this one, and no update takes it back meanwhile.
     session.take({ line: 'breakpoints', breakpoints: next });
@@ -173,14 +199,15 @@ export const Breakpoints = () => {
       <ul>
         {holdable.map((type) => {
           const own = breakpoints.find((breakpoint) => breakpoint.type === type);
-          const others = breakpoints.filter((breakpoint) => breakpoint.type !== type);
+          const replace = (...by: readonly Breakpoint[]) =>
+            save([...session.breakpoints.filter((each) => each.type !== type), ...by]);
           return (
             <li key={type}>
               <label title={moments[type]}>
                 <input
                   type="checkbox"
                   checked={own !== undefined}
-                  onChange={() => save(own === undefined ? [...others, { type }] : others)}
+                  onChange={() => replace(...(own === undefined ? [{ type }] : []))}
                 />
                 {type}
               </label>
@@ -188,12 +215,7 @@ export const Breakpoints = () => {
                 <Filter
                   type={type}
                   text={own.text ?? ''}
-                  save={(text) =>
-                    save([
-                      ...latest().filter((each) => each.type !== type),
-                      { type, ...(text !== '' && { text }) },
-                    ])
-                  }
+                  save={(text) => replace({ type, ...(text !== '' && { text }) })}
                 />
               )}
             </li>

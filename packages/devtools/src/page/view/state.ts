@@ -1,6 +1,6 @@
 // The choices of the person, and the hooks that keep the page up to date.
 import { createContext, type RefObject } from 'preact';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Observable } from 'rxjs';
 import type { Client } from '../client.js';
 import { runAxis, type Run } from '../model/run.js';
@@ -99,7 +99,8 @@ export const useDevtools = (): Devtools => {
 export const useKeys = (handle: (event: KeyboardEvent) => void): void => {
   const latest = useRef(handle);
   latest.current = handle;
-  useEffect(() => {
+  // Before the person sees what has the key: other effects come later.
+  useLayoutEffect(() => {
     const listener = (event: KeyboardEvent) => {
       latest.current(event);
     };
