@@ -238,6 +238,8 @@ const changeBy = (
 ): Partial<CallEntry> | undefined => {
   const { agent, at, sessionId } = event;
   const started = entry.startedAt === 0 ? startOf(agent[0] ?? '', at, sessionId) : undefined;
+  if (event.type === 'postActing' && event.result.isError)
+    return { ...started, failedTools: (entry.failedTools ?? 0) + 1 };
   if (!isTop) return started;
   switch (event.type) {
     case 'preCall':

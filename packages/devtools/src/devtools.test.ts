@@ -122,12 +122,18 @@ describe('devtools', () => {
     const answer = await page.ask('GET', `exchanges/${encodeURIComponent(id)}`);
     expect(await answer.json()).toEqual([
       {
+        at: expect.any(Number),
         url: 'https://acme.example/v1',
         headers: {
           ...{ authorization: 'Bearer [redacted]', 'x-token': '[redacted]', 'x-tag': '[redacted]' },
         },
         ...{ body: '{"prompt":1,"other":"[redacted]"}', omitted: 0 },
-        response: { status: 200, body: `${body}[redacted] [redacted]`, omitted: 0 },
+        response: {
+          at: expect.any(Number),
+          status: 200,
+          body: `${body}[redacted] [redacted]`,
+          omitted: 0,
+        },
       },
     ]);
     expect(await (await page.ask('GET', 'exchanges/none')).json()).toEqual([]);

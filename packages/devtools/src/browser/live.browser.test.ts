@@ -67,7 +67,9 @@ describe('the devtools of a running agent', () => {
       createAgent({ name: 'guide', model: scriptedModel([text('It leaves at ten.')]) }),
     );
     await page.getByRole('tab', { name: 'Breakpoints' }).click();
+    const isSet = page.waitForResponse(/breakpoints/u);
     await page.getByRole('checkbox', { name: 'postReasoning' }).check();
+    await isSet;
     const reply = agent.call('When does the ferry leave?');
     const hold = page.getByRole('region', { name: 'Held call' });
     const editor = hold.getByRole('textbox', { name: 'The event as JSON' });

@@ -48,7 +48,10 @@ const lines: readonly FeedLine[] = [
     line: 'calls',
     calls: [
       entryOf('c', { input: 'Boat or train?', startedAt, sessionId: 'trip', userId: 'ann' }),
-      entryOf('b', { input: 'Hello', startedAt: startedAt - 9, sessionId: 'trip', userId: 'ann' }),
+      entryOf('b', {
+        ...{ input: 'Hello', startedAt: startedAt - 9, sessionId: 'trip', userId: 'ann' },
+        failedTools: 1,
+      }),
       entryOf('d', {
         ...{ input: 'Book it.', status: 'failed', reason: 'auth', userId: 'bob' },
         startedAt: startedAt - 60_000,
@@ -60,7 +63,11 @@ const lines: readonly FeedLine[] = [
     ...{ line: 'log', id: 'd', from: 0 },
     items: [
       eventOf('preCall', 0, { callId: 'd', rootId: 'd', input: [] }),
-      eventOf('error', 1, { callId: 'd', rootId: 'd', error: failure }),
+      eventOf('preReasoning', 1, {
+        ...{ callId: 'd', rootId: 'd', options: { system: 'Book what is asked for.' } },
+        messages: [{ id: 'u', role: 'user', content: [{ type: 'text', text: 'Book it.' }] }],
+      }),
+      eventOf('error', 2, { callId: 'd', rootId: 'd', error: failure }),
     ],
   },
 ];
@@ -114,6 +121,9 @@ describe.each(screens)('in $colorScheme, $width pixels wide', (screen) => {
     expect(error).toMatch(/auth · 401[\s\S]*The key is refused\.[\s\S]*\/app\/ask\.ts/u);
     expect(error).not.toContain('node:internal');
     await checked(page, 'failed', screen);
+    await page.getByTestId('conversation').getByRole('button', { name: 'Prompt' }).click();
+    await prompt(page).getByText('Book what is asked for.').waitFor();
+    await prompt(page).getByText('None. Failed: auth. The key is refused.').waitFor();
   });
 
   it('calls are listed by conversation, with their time, session and user', async () => {
@@ -123,6 +133,9 @@ describe.each(screens)('in $colorScheme, $width pixels wide', (screen) => {
     expect(texts[0]).toBe('trip · ann · 2 calls');
     expect(texts.slice(1).map((text) => /\d\d:\d\d:\d\d/u.test(text))).toEqual([true, true, true]);
     expect(texts[3]).toContain('bob');
+    expect(texts.map((text) => text.includes('done 1 tool failed'))).toEqual([
+      ...[false, false, true, false],
+    ]);
     // With few lanes, the conversation has the room.
     const [chat, diagram] = await Promise.all(
       ['conversation', 'diagram'].map((id) => page.getByTestId(id).boundingBox()),
@@ -156,9 +169,14 @@ describe('the prompt', () => {
     const { page, server } = await opened();
     server.exchanges = [
       {
+        ...{ at: 0, url: 'https://acme.example/v1', headers: {}, body: '{}', omitted: 0 },
+        response: { at: 12, status: 429, body: '{"error":"Slow down."}', omitted: 0 },
+      },
+      {
+        ...{ at: 1_012 },
         ...{ url: 'https://acme.example/v1', headers: { authorization: 'Bearer [redacted]' } },
         ...{ body: '{"model":"acme-1","prompt":"Hi"}', omitted: 0 },
-        response: { status: 200, body: 'data: {"delta":"Hello"}', omitted: 7 },
+        response: { at: 1_020, status: 200, body: 'data: {"delta":"Hello"}', omitted: 7 },
       },
     ];
     const at = { at: 9, callId: 'c', messageId: 'c/2' };
@@ -167,10 +185,12 @@ describe('the prompt', () => {
     await page.getByRole('tab', { name: 'Prompt' }).click();
     for (const name of ['Raw request', 'Raw answer', 'curl'])
       await prompt(page).getByRole('button', { name, exact: false }).last().click();
-    await prompt(page).getByText('POST https://acme.example/v1').waitFor();
+    await prompt(page).getByText('POST https://acme.example/v1 · attempt 2').waitFor();
     await prompt(page).getByText('{"model":"acme-1","prompt":"Hi"}', { exact: true }).waitFor();
     await prompt(page).getByText('data: {"delta":"Hello"}', { exact: true }).waitFor();
-    await prompt(page).getByText('200 · 7 more are not kept').waitFor();
+    await prompt(page).getByText('200 · after 8 ms · 7 more are not kept').waitFor();
+    await prompt(page).getByText('429 · after 12 ms · sent again 1.0 s later').waitFor();
+    await prompt(page).getByText('{"error":"Slow down."}', { exact: true }).waitFor();
     await prompt(page).getByRole('button', { name: 'Copy as curl' }).click();
     await prompt(page).getByRole('button', { name: 'Copy as curl: copied' }).waitFor();
     expect(await copied(page)).toContain(`-H 'authorization: Bearer '"$API_KEY"''`);

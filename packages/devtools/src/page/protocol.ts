@@ -20,6 +20,8 @@ export interface CallEntry {
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly tokens: number;
+  /** How many results of tools are errors, with those of sub-agents; absent without one. */
+  readonly failedTools?: number;
   /** Its cost, such as `0.0015 USD`, with the layer `cost`. */
   readonly cost?: string;
   readonly sessionId?: string;

@@ -8,10 +8,13 @@ import {
   type WireRequest,
 } from '../exchange.js';
 import { createUtf8 } from '../utf8.js';
+import { cleanEvents } from './clean-events.js';
 import { mostRead, startOf } from './start-of.js';
 
 /** A request to a provider as it is sent, and its response. Keys of the model, and secrets of known forms, are replaced by `[redacted]`. */
 export interface WatchedExchange {
+  /** When it was sent, by the scheduler of the call, in milliseconds since the epoch. */
+  readonly at: number;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The start of the body, up to a million characters. */
@@ -23,6 +26,8 @@ export interface WatchedExchange {
 }
 
 export interface WatchedResponse {
+  /** When it ended, or was left. */
+  readonly at: number;
   /** Absent if the connection failed before. */
   readonly status?: number;
   /** The start of what arrived of the body, up to a million characters. */
@@ -57,14 +62,17 @@ export const watchExchanges = (
     const clean: Clean = (text) => withoutSecrets(known(text));
     const send: typeof create =
       outer === undefined ? create : (inner) => outer(request, inner, create, known);
-    return watchedTransfer(watchedRequest(request, clean), receiver, send, { note, clean });
+    const now = () => context.scheduler.now();
+    return watchedTransfer(watchedRequest(request, clean), receiver, send, { note, clean, now });
   };
   return { ...context, ...{ [transferInterceptor]: intercept } };
 };
 
 type Clean = (text: string) => string;
 
-const watchedRequest = ({ url, headers, body }: WireRequest, clean: Clean): WatchedExchange => ({
+type Sent = Omit<WatchedExchange, 'at'>;
+
+const watchedRequest = ({ url, headers, body }: WireRequest, clean: Clean): Sent => ({
   url: clean(url),
   headers: Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, cleanHeader(name, clean(value))]),
@@ -79,19 +87,26 @@ const cleanHeader = (name: string, value: string): string => {
   return typeof shown === 'string' ? shown : '[redacted]';
 };
 
+interface Watching {
+  readonly note: (exchange: WatchedExchange) => void;
+  readonly clean: Clean;
+  readonly now: () => number;
+}
+
 /** Creates a transfer, and notes its request when it starts, and its response when that has ended or is left. */
 const watchedTransfer = (
-  sent: WatchedExchange,
+  sent: Sent,
   receiver: Receiver,
   create: (receiver: Receiver) => Transfer,
-  { note, clean }: { readonly note: (exchange: WatchedExchange) => void; readonly clean: Clean },
+  { note, clean, now }: Watching,
 ): Transfer => {
   const response = createResponse(clean);
   let isOver = false;
+  let at = now();
   const end = (isWhole: boolean): void => {
     if (isOver) return;
     isOver = true;
-    note({ ...sent, response: response.kept(isWhole) });
+    note({ at, ...sent, response: { at: now(), ...response.kept(isWhole) } });
   };
   const transfer = create({
     head: (head) => {
@@ -113,7 +128,8 @@ const watchedTransfer = (
   });
   return {
     start: () => {
-      note(sent);
+      at = now();
+      note({ at, ...sent });
       transfer.start();
     },
     resume: () => {
@@ -142,11 +158,13 @@ const createResponse = (clean: Clean) => {
     add: (bytes: Uint8Array): void => {
       add(utf8.push(bytes));
     },
-    kept: (isWhole: boolean): WatchedResponse => {
+    kept: (isWhole: boolean): Omit<WatchedResponse, 'at'> => {
       add(utf8.end());
       return {
         ...(status !== undefined && { status }),
-        ...startOf({ text: pieces.join(''), length, isWhole }, clean),
+        ...startOf({ text: pieces.join(''), length, isWhole }, (text) =>
+          cleanEvents(text, clean, isWhole && text.length === length),
+        ),
       };
     },
   };

@@ -32,7 +32,7 @@ export const startOf = (
 };
 
 /** The start of the last word, which may be a part of a secret: nothing would find it. */
-const lastWord = (text: string): number => {
+export const lastWord = (text: string): number => {
   const from = Math.max(0, text.length - margin);
   const at = text
     .slice(from)

@@ -2,7 +2,15 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lentContext } from 'millrace/testing';
-import { lastValueFrom, type Observable, take, toArray } from 'rxjs';
+import fc from 'fast-check';
+import {
+  lastValueFrom,
+  type Observable,
+  type SchedulerLike,
+  take,
+  toArray,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import { exchange$ } from '../exchange-stream.js';
 import { exchangeWith, finishEvent, respond, textEvent } from '../wire.test-support.js';
 import { type WatchedExchange, watchExchanges, type WatchedResponse } from './index.js';
@@ -20,9 +28,12 @@ const answer = [textEvent('Hi.'), finishEvent];
 const all = <T>(source$: Observable<T>): Promise<readonly T[]> =>
   lastValueFrom(source$.pipe(toArray()));
 
-const watcher = () => {
+/** A watcher of requests, on a clock that stands still unless it is given. */
+const watcher = (scheduler: SchedulerLike = new VirtualTimeScheduler()) => {
   const seen: (readonly [number, WatchedExchange])[] = [];
-  const context = watchExchanges(lentContext(), (exchange, index) => seen.push([index, exchange]));
+  const context = watchExchanges({ ...lentContext(), scheduler }, (exchange, index) =>
+    seen.push([index, exchange]),
+  );
   return { seen, context };
 };
 
@@ -37,11 +48,12 @@ describe('watchExchanges', () => {
     await all(exchange$(exchange, { ...context }));
     await all(exchange$(exchange, context));
     const sent = {
+      at: 0,
       url: 'https://acme.example/v1?key=[redacted]',
       headers: { authorization: 'Bearer [redacted]' },
       ...{ body: '{"prompt":"[redacted]"}', omitted: 0 },
     };
-    const response = { status: 200, body: `${answer.join('')}: [redacted]`, omitted: 0 };
+    const response = { at: 0, status: 200, body: `${answer.join('')}: [redacted]`, omitted: 0 };
     expect(seen).toEqual([
       [0, sent],
       [0, { ...sent, response }],
@@ -57,8 +69,8 @@ describe('watchExchanges', () => {
     await expect(all(exchange$(lost, context))).rejects.toThrow('Lost');
     const responses = seen.flatMap(([, { response }]) => response ?? []);
     expect(responses).toEqual([
-      { status: 200, body: answer[0], omitted: 0 },
-      { body: '', omitted: 0 },
+      { at: 0, status: 200, body: answer[0], omitted: 0 },
+      { at: 0, body: '', omitted: 0 },
     ]);
   });
 
@@ -118,6 +130,146 @@ describe('watchExchanges', () => {
     expect(long.body.length + long.omitted).toBe(500_000);
   });
 
+  const keys = [secret, 'sk-of-another-vendor-12345678'];
+
+  /** The pieces of a string between places. */
+  const piecesOf = <T extends string | Uint8Array>(whole: T, places: readonly number[]): T[] => {
+    const cuts = [...new Set([0, ...places, whole.length])].sort((one, other) => one - other);
+    return cuts.slice(1).map((to, index) => whole.slice(cuts[index], to) as T);
+  };
+
+  it('finds a key that is streamed over events, however both are cut', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...keys),
+        fc.array(fc.nat(60)),
+        fc.array(fc.nat(2_000)),
+        fc.boolean(),
+        async (key, places, cuts, isWhole) => {
+          const text = `It is "${key}" é.`;
+          const events = piecesOf(
+            text,
+            places.filter((place) => place < text.length),
+          ).map(textEvent);
+          const bytes = new TextEncoder().encode(`${events.join('')}${finishEvent}`);
+          const { body } = await responseOf([
+            ...piecesOf(
+              bytes,
+              cuts.filter((cut) => cut < bytes.length),
+            ),
+            ...(isWhole ? [] : [new Error('Lost.')]),
+          ]);
+          const shown = [...body.matchAll(/^data: (.*)$/gmu)].map(([, json = '']) => {
+            const { text: piece = '' } = JSON.parse(json) as { text?: string };
+            return piece;
+          });
+          expect(shown.join('')).toBe('It is "[redacted]" é.');
+        },
+      ),
+    ));
+
+  it('finds keys of parallel tool calls, and writes other events as they came', async () => {
+    const delta = (index: number, args: string) =>
+      `data: {"calls": [{"index":${index}, "arguments":${JSON.stringify(args)}}]}\n\n`;
+    const [one = '', other = ''] = keys;
+    const events = [
+      ...[delta(0, 'Say '), delta(0, one.slice(0, 9)), delta(1, other.slice(0, 9))],
+      ...[delta(0, one.slice(9)), delta(1, `${other.slice(9)}.`), delta(1, ' It is.')],
+    ];
+    const { body } = await responseOf([...events, ...answer]);
+    const lines = body.split('\n\n');
+    expect([lines[0], lines[5]]).toEqual([events[0], events[5]].map((event) => event?.trim()));
+    const shown = (index: number) =>
+      lines.flatMap((line) => {
+        const { calls = [] } = JSON.parse(line.slice(6) || '{}') as {
+          calls?: { index: number; arguments: string }[];
+        };
+        return calls.flatMap((it) => (it.index === index ? it.arguments : []));
+      });
+    expect([0, 1].map((index) => shown(index).join(''))).toEqual([
+      'Say [redacted]',
+      '[redacted]. It is.',
+    ]);
+  });
+
+  it('shows no part of a key that was being streamed when the response was lost', async () => {
+    for (const part of [8, 16, secret.length - 1]) {
+      const text = `It is "${secret.slice(0, part)}`;
+      const { body } = await responseOf([...[...text].map(textEvent), new Error('Lost.')]);
+      const shown = [...body.matchAll(/"text":"((?:[^"\\]|\\.)*)"/gu)].map(([, it]) => it).join('');
+      expect(shown).toBe(String.raw`It is \"`);
+    }
+  });
+
+  it('reads events of any depth', async () => {
+    const deep = `data: ${'{"a":'.repeat(9_000)}"x"${'}'.repeat(9_000)}\n\n`;
+    const { body } = await responseOf([deep, ...answer]);
+    expect(body).toBe(deep + answer.join(''));
+  });
+
+  it('has the time of each request and of its end', async () => {
+    const scheduler = new VirtualTimeScheduler();
+    const { seen, context } = watcher(scheduler);
+    const send = (startsAt: number, lasts: number) => {
+      scheduler.frame = startsAt;
+      return all(
+        exchange$(
+          exchangeWith(() => {
+            scheduler.frame += lasts;
+            return respond(answer)();
+          }),
+          context,
+        ),
+      );
+    };
+    await send(10, 5);
+    await send(40, 2);
+    const times = seen.map(([, { at, response }]) => [at, response?.at]);
+    expect(times).toEqual([
+      [10, undefined],
+      [10, 15],
+      [40, undefined],
+      [40, 42],
+    ]);
+  });
+
+  it('shows each hop of redirects, and goes to no other origin', async () => {
+    const { seen, context } = watcher();
+    const asked: string[] = [];
+    const targets: Readonly<Record<string, string>> = {
+      '/a': `/b?key=${secret}`,
+      '/b': 'https://acme.example/c',
+      '/c': `https://other.example/d?key=${secret}`,
+    };
+    const exchange = exchangeWith(respond([]), {
+      secrets: [secret],
+      request: () => ({ ...request(), url: 'https://acme.example/a' }),
+      fetch: (input) => {
+        const url = input instanceof Request ? input.url : String(input);
+        asked.push(url);
+        const location = targets[new URL(url).pathname] ?? '/';
+        return Promise.resolve(
+          new Response(`Moved to ${location}`, { status: 308, headers: { location } }),
+        );
+      },
+    });
+    await expect(all(exchange$(exchange, context))).rejects.toThrow();
+    expect(asked).toEqual([
+      'https://acme.example/a',
+      `https://acme.example/b?key=${secret}`,
+      'https://acme.example/c',
+    ]);
+    expect(JSON.stringify(seen)).not.toContain(secret);
+    const ended = seen.flatMap(([index, { url, headers, response }]) =>
+      response === undefined ? [] : [[index, url, headers['authorization'], response.status]],
+    );
+    expect(ended).toEqual([
+      [0, 'https://acme.example/a', 'Bearer [redacted]', 308],
+      [1, 'https://acme.example/b?key=[redacted]', 'Bearer [redacted]', 308],
+      [2, 'https://acme.example/c', 'Bearer [redacted]', 308],
+    ]);
+  });
+
   it('hides secrets of known forms, and values of headers by their names', async () => {
     const { seen, context } = watcher();
     const headers = {
@@ -129,6 +281,7 @@ describe('watchExchanges', () => {
     const exchange = exchangeWith(respond(answer), { request: () => ({ url, headers, body }) });
     await all(exchange$(exchange, context));
     expect(seen[0]?.[1]).toEqual({
+      at: 0,
       url: 'https://ann:[redacted]@acme.example/v1?key=[redacted]',
       headers: {
         ...{ 'x-api-key': '[redacted]', authorization: 'Bearer [redacted]', accept: '*/*' },

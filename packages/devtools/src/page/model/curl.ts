@@ -1,6 +1,7 @@
 // A request as a command for a shell, in the format of OpenAI's chat completions, which most providers read.
 import type { Exchange } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
+import { durationText } from './axis.js';
 import { type Fields, fieldsOf, messagesIn, stringOf, textIn, toolCallsIn } from './read-event.js';
 import { contentOfRequest, type ModelRequest, modelOf } from './requests.js';
 
@@ -25,6 +26,20 @@ export const curlOfExchange = ({ url, headers, body }: Exchange): string =>
     ...Object.entries(headers).map(([name, value]) => `-H ${withKey(`${name}: ${value}`)}`),
     `-d ${quoted(body)}`,
   ].join(' \\\n  ');
+
+/** The responses of exchanges, in their order: the status, how long it took, and how long the next one waited. */
+export const attemptsOf = (exchanges: readonly Exchange[]) =>
+  exchanges.flatMap(({ at, response }, index) => {
+    if (response === undefined) return [];
+    const { status, body, omitted } = response;
+    const next = exchanges[index + 1];
+    const text = [
+      status ?? 'No response',
+      `after ${durationText(response.at - at)}`,
+      ...(next === undefined ? [] : [`sent again ${durationText(next.at - response.at)} later`]),
+    ];
+    return [{ text: text.join(' · '), body, omitted }];
+  });
 
 /** The address of the last exchange, and which attempt it was: a redirect belongs to its attempt. */
 export const wayOf = (exchanges: readonly Exchange[]): string => {

@@ -1,11 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, type Layer, type Message, openDemand, tool } from 'millrace';
+import {
+  type AgentEvent,
+  createAgent,
+  type Layer,
+  type Message,
+  MillraceError,
+  openDemand,
+  tool,
+} from 'millrace';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
+import { throwError } from 'rxjs';
 import { createAgentSource } from '../../agent-source.js';
 import type { FeedLine } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
-import { curlOf, curlOfExchange, wayOf } from './curl.js';
+import { attemptsOf, curlOf, curlOfExchange, wayOf } from './curl.js';
 import { errorIn, fieldsOf } from './read-event.js';
 import { rawAnswer, rawRequest, viewOf } from './requests.js';
 import { eventsOf, feedOf, forecaster, key } from './requests.test-support.js';
@@ -70,7 +79,7 @@ describe('the requests of a run', () => {
   it('are copied as the provider got them, with the key of the shell', () => {
     const headers = { authorization: 'Bearer [redacted]', accept: "it's" };
     const url = 'https://acme.example/v1?key=[redacted]';
-    const sent = { url, headers, body: `{"a":"It's"}`, omitted: 0 };
+    const sent = { at: 0, url, headers, body: `{"a":"It's"}`, omitted: 0 };
     expect(curlOfExchange(sent)).toBe(
       [
         `curl 'https://acme.example/v1?key='"$API_KEY"''`,
@@ -83,7 +92,8 @@ describe('the requests of a run', () => {
 
   it('count attempts, not redirects', () => {
     const sent = (status: number, url = 'https://acme.example/v1') => ({
-      ...{ url, headers: {}, body: '', omitted: 0, response: { status, body: '', omitted: 0 } },
+      ...{ at: 0, url, headers: {}, body: '', omitted: 0 },
+      response: { at: 0, status, body: '', omitted: 0 },
     });
     const moved = sent(200, 'https://acme.example/v2');
     expect(wayOf([sent(200)])).toBe('POST https://acme.example/v1');
@@ -94,6 +104,35 @@ describe('the requests of a run', () => {
     expect(wayOf([sent(307), sent(503), sent(200)])).toBe(
       'POST https://acme.example/v1 · attempt 2',
     );
+  });
+
+  it('have each attempt with its status, time and body, and the wait for the next one', () => {
+    const sent = { url: 'https://acme.example/v1', headers: {}, body: '', omitted: 0 };
+    const limited = { at: 30, status: 429, body: 'Slow down.', omitted: 0 };
+    expect(
+      attemptsOf([
+        { ...sent, at: 10, response: limited },
+        { ...sent, at: 1_030, response: { at: 1_035, body: '', omitted: 0 } },
+        { ...sent, at: 2_035, response: { at: 2_040, status: 200, body: 'Hi.', omitted: 3 } },
+        { ...sent, at: 2_040 },
+      ]),
+    ).toEqual([
+      { text: '429 · after 20 ms · sent again 1.0 s later', body: 'Slow down.', omitted: 0 },
+      { text: 'No response · after 5 ms · sent again 1.0 s later', body: '', omitted: 0 },
+      { text: '200 · after 5 ms · sent again 0 ms later', body: 'Hi.', omitted: 3 },
+    ]);
+  });
+
+  it('have the error of a call that failed before its first answer', () => {
+    const model = scriptedModel(throwError(() => new MillraceError('auth', 'No such key.')));
+    const agent = createAgent({ instructions: 'Be kind.', model });
+    const run = runOf(eventsOf(agent.stream$('Hi.', { callId: 'c' })));
+    const request = requestAt(run, 0);
+    expect(request.answer).toBe(undefined);
+    expect(request.failure).toEqual({ code: 'auth', message: 'No such key.' });
+    expect(viewOf(request)).toMatchObject({ system: 'Be kind.', messages: [{ text: 'Hi.' }] });
+    const failed = run.conversation.parts.at(-1);
+    expect(run.requests.at('c', failed?.position ?? 0)).toBe(request);
   });
 
   it('are copied as JSON and as curl, without keys', () => {

@@ -4,6 +4,7 @@ import { withoutKeys } from '../secrets.js';
 import type { Fold } from './log.js';
 import {
   anyFields,
+  errorIn,
   type Fields,
   fieldsOf,
   messagesIn,
@@ -34,6 +35,8 @@ export interface ModelRequest {
   /** The request as the model got it, if layers have changed that of the event. */
   sent: object | undefined;
   answer: { readonly position: number; readonly event: ShownEvent } | undefined;
+  /** The error of its last attempt, if there is no answer. */
+  failure: ReturnType<typeof errorIn> | undefined;
 }
 
 export interface Requests extends Fold {
@@ -68,6 +71,7 @@ export const createRequests = (): Requests => {
         isOver: false,
         sent: undefined,
         answer: undefined,
+        failure: undefined,
       },
     };
     list.push(request);
@@ -86,6 +90,8 @@ export const createRequests = (): Requests => {
       const asked = modelAsked(event);
       const current = newest.get(event.callId);
       if (current !== undefined && asked !== '') current.model = asked;
+      const { error } = anyFields(event);
+      if (current !== undefined && failures.has(event.type)) current.failure = errorIn(error);
       const kind = Object.hasOwn(answers, event.type) ? answers[event.type] : undefined;
       const request = kind === undefined ? undefined : last.get(`${event.callId} ${kind}`);
       if (request !== undefined) request.answer = { position, event };
@@ -101,6 +107,9 @@ export const createRequests = (): Requests => {
     },
   };
 };
+
+/** The events that have the error of a request. */
+const failures: ReadonlySet<string> = new Set(['error', 'modelRetry', 'modelFallback']);
 
 /** The model that an event of its traffic names; else an empty string. */
 const modelAsked = (event: ShownEvent): string => {

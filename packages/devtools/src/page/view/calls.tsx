@@ -6,7 +6,7 @@ import { hasWords } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { exportCall, importCall } from './files.js';
 import { IconButton } from './icons.js';
-import { countText, selectCall, useDevtools, useSize } from './state.js';
+import { counted, countText, selectCall, useDevtools, useSize } from './state.js';
 
 const filters = ['all', 'running', 'held', 'suspended', 'done', 'failed', 'stopped'] as const;
 
@@ -85,7 +85,7 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
 };
 
 const numberText = (shown: number, all: number): string =>
-  `${shown === all ? '' : `${shown} of `}${all} call${all === 1 ? '' : 's'}`;
+  `${shown === all ? '' : `${shown} of `}${counted(all, 'call')}`;
 
 const nothing: { readonly found: ReadonlySet<string>; readonly until?: number } = {
   found: new Set(),
@@ -203,6 +203,7 @@ const CallRow = (props: {
   const { ui, set } = useDevtools();
   const { call, isShown, row } = props;
   const { id, input, agent, status, reason, startedAt, endedAt, tokens, cost, forkedFrom } = call;
+  const { failedTools = 0 } = call;
   const isCompared = ui.compared === id;
   const duration = endedAt === undefined ? '' : ` · ${durationText(endedAt - startedAt)}`;
   return (
@@ -221,6 +222,9 @@ const CallRow = (props: {
         <span class="call-input">{input || id}</span>
         <span class="call-facts">
           <span class={`status ${status}`}>{status}</span>
+          {failedTools > 0 && (
+            <span class="status failed">{counted(failedTools, 'tool')} failed</span>
+          )}
           <span class="call-detail">
             {startedAt > 0 ? `${timeOfDay(startedAt, Date.now())} · ` : ''}
             {forkedFrom === undefined ? '' : 'fork · '}

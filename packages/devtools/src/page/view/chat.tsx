@@ -82,6 +82,7 @@ const PartView = (props: PartProps) => {
       return (
         <div class={`notice ${part.tone}`} style={indent}>
           <Link part={part} runId={props.runId} label={part.text} />
+          {part.tone === 'bad' && <PromptButton part={part} requests={props.requests} />}
           <ErrorDetails error={part.error} />
         </div>
       );

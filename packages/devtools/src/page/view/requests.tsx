@@ -1,7 +1,7 @@
 // The prompt of each request, the news in it, and its answer.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { curlOf, curlOfExchange, wayOf } from '../model/curl.js';
+import { attemptsOf, curlOf, curlOfExchange, wayOf } from '../model/curl.js';
 import { anyFields, fieldsOf, tokensIn } from '../model/read-event.js';
 import {
   contentOf,
@@ -19,7 +19,7 @@ import { LongText } from './chat.js';
 import { Words } from './difference.js';
 import { JsonTree } from './json-tree.js';
 import type { DiagramRun } from './rows.js';
-import { countText, selectCall, useDevtools } from './state.js';
+import { counted, countText, selectCall, useDevtools } from './state.js';
 
 /** The messages, or tools, that are shown together. */
 const page = 30;
@@ -139,9 +139,6 @@ const Request = ({ request }: { readonly request: ModelRequest }) => {
     </article>
   );
 };
-
-const counted = (count: number, what: string): string =>
-  `${count} ${what}${count === 1 ? '' : 's'}`;
 
 const changesOf = (view: RequestView, before: ModelRequest): string => {
   const added = view.messages.filter(({ isNew }) => isNew).length;
@@ -273,8 +270,13 @@ const Tools = ({ view: { tools, removedTools } }: { readonly view: RequestView }
   );
 };
 
-const Answer = ({ request: { answer } }: { readonly request: ModelRequest }) => {
-  if (answer === undefined) return <p class="empty">None yet, or the request has failed.</p>;
+const Answer = ({ request: { answer, failure } }: { readonly request: ModelRequest }) => {
+  if (answer === undefined)
+    return (
+      <p class="empty">
+        {failure === undefined ? 'None yet.' : `None. Failed: ${failure.code}. ${failure.message}`}
+      </p>
+    );
   const text = withoutKeys(contentOf(fieldsOf(anyFields(answer.event)['message'])));
   return (
     <div class="part assistant">
@@ -284,12 +286,12 @@ const Answer = ({ request: { answer } }: { readonly request: ModelRequest }) => 
 };
 
 /** The exchanges with the provider for a request, if the devtools have seen them. */
-const useExchanges = ({ markId, isOver }: ModelRequest): readonly Exchange[] => {
+const useExchanges = ({ markId, isOver, failure }: ModelRequest): readonly Exchange[] => {
   const { client, send } = useDevtools();
   const [list, setList] = useState<readonly Exchange[]>([]);
   useEffect(() => {
     if (markId !== undefined) send(client.exchanges$(markId), setList);
-  }, [markId, isOver]);
+  }, [markId, isOver, failure]);
   return list;
 };
 
@@ -298,7 +300,8 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
   const list = useExchanges(request);
   const sent = list.at(-1);
   const { response } = sent ?? {};
-  const hasAnswer = response !== undefined || request.answer !== undefined;
+  const attempts = attemptsOf(list);
+  const hasAnswer = attempts.length > 0 || request.answer !== undefined;
   const whole = sent?.omitted === 0 ? sent : undefined;
   const asked = () => sent?.body ?? rawRequest(request);
   const answer = () => response?.body ?? rawAnswer(request) ?? '';
@@ -323,7 +326,12 @@ const Raw = ({ request }: { readonly request: ModelRequest }) => {
       </Section>
       {hasAnswer && (
         <Section title="Raw answer">
-          {response !== undefined && note(response.status ?? 'No response', response.omitted)}
+          {attempts.map((attempt, index) => (
+            <>
+              {note(attempt.text, attempt.omitted)}
+              {index < list.length - 1 && <RawText text={() => attempt.body} of={[attempt.body]} />}
+            </>
+          ))}
           <RawText text={answer} of={of} />
         </Section>
       )}

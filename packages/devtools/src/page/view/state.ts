@@ -177,6 +177,9 @@ export const useSize = (ref: RefObject<HTMLElement | null>) => {
 
 // ---------------------------------------------------------------- texts
 
+export const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
+
 export const countText = (count: number): string =>
   count < 1000
     ? `${count}`
