@@ -4,14 +4,13 @@ import {
   concat,
   defer,
   EMPTY,
-  finalize,
   from,
   ignoreElements,
   map,
   mergeMap,
   Observable,
   of,
-  ReplaySubject,
+  Subject,
   tap,
   throwError,
 } from 'rxjs';
@@ -150,8 +149,8 @@ const createQueue = () => {
   let last$: Observable<never> = EMPTY;
   return (request$: Observable<never>): Observable<never> =>
     defer(() => {
-      const answered$ = new ReplaySubject<never>();
-      const own$ = concat(last$, request$).pipe(finalize(() => answered$.complete()));
+      const answered$ = new Subject<never>();
+      const own$ = concat(last$, request$).pipe(tap({ finalize: () => answered$.complete() }));
       last$ = answered$;
       return own$;
     });

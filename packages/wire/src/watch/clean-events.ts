@@ -20,6 +20,7 @@ export const cleanEvents = (
   const lines = body.split('\n');
   const texts = new Map<string, Piece[]>();
   lines.forEach((line, index) => {
+    if (!line.startsWith('data:') && !line.startsWith('{')) return;
     const [, start = '', json = ''] = /^((?:data: ?)?)(\{.*\})\r?$/su.exec(line) ?? [];
     const event = json === '' ? undefined : parsedJson(json);
     for (const { place, text, set } of stringsIn(event)) {
