@@ -67,6 +67,18 @@ function searchable(source, env, md) {
     .replaceAll(/<p class="source">.*?<\/p>/g, '');
 }
 
+/** Sections that answer these words: others have them more often. */
+const answers = [
+  [/#approval$/, /^(?:human|loop|approve\w*)$/],
+  [/\/devtools\.html#the-page$/, /^(?:prompt|turn)$/],
+  [/#why-a-call-failed$/, /^throws$/],
+  [/\/models\.html#retries-/, /^timeouts?$/],
+  [/\/guide\/#stop-or-steer/, /^(?:abort|cancel)$/],
+  [/\/guide\/#events$/, /^streaming$/],
+  [/\/mcp\.html#millracemcp$/, /^mcp$/],
+  [/\/production\.html#limits$/, /^budget$/],
+];
+
 export default {
   title: 'Millrace',
   description: 'ReAct agents as RxJS streams, in TypeScript',
@@ -137,10 +149,7 @@ export default {
             // One page has the words that readers search for. The guide explains, the reference lists, and the rest is about
             // the making of Millrace.
             boostDocument: (id, term) =>
-              // These sections are short, and others have their words more often.
-              (/#approval$/.test(id) && /^(?:human|loop)$/.test(term)) ||
-              (/\/devtools\.html#the-page$/.test(id) && /^(?:prompt|turn)$/.test(term)) ||
-              (/#why-a-call-failed$/.test(id) && /^throws$/.test(term))
+              answers.some(([page, words]) => page.test(id) && words.test(term))
                 ? 5
                 : /\/guide\/find\.html/.test(id)
                   ? 1.5

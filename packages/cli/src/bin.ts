@@ -5,6 +5,7 @@ const parsed = parseArguments(process.argv.slice(2), {
   writeOut: (text) => process.stdout.write(text),
   writeErr: (text) => process.stderr.write(text),
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+  errorColumns: process.stderr.isTTY ? process.stderr.columns : undefined,
 });
 
 /** Loads RxJS and what answers, which takes most of the time to start, only if there is something to run. */

@@ -1,4 +1,5 @@
 import { commandNames, unknownCommand } from './command-line/help.js';
+import { wrapUsage } from './command-line/help-layout.js';
 import { type Parsed, parseArguments, type Unsure } from './command-line/parse-arguments.js';
 import type { Environment } from './environment.js';
 import { wrongUsage } from './exit-codes.js';
@@ -11,10 +12,14 @@ export const main = (environment: Environment): Promise<number> => {
   const parsed = parseArguments(argv, {
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
-    columns: stdout.isTTY === true ? stdout.columns : undefined,
+    columns: columnsIn(stdout),
+    errorColumns: columnsIn(stderr),
   });
   return perform(environment, parsed);
 };
+
+const columnsIn = ({ isTTY, columns }: Environment['stdout']): number | undefined =>
+  isTTY === true ? columns : undefined;
 
 /** The same for arguments that are parsed already. */
 export const perform = async (
@@ -28,7 +33,7 @@ export const perform = async (
   const { nearMatches } = await import('millrace/values');
   const [meant] = nearMatches(given.word, commandNames, 1);
   if (meant === undefined) return performParsed(environment, given.otherwise(), output);
-  stderr.write(unknownCommand(given.word, meant));
+  stderr.write(wrapUsage(unknownCommand(given.word, meant), columnsIn(stderr)));
   return wrongUsage;
 };
 

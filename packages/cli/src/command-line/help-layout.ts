@@ -1,4 +1,5 @@
-import type { Command, Help, HelpConfiguration } from 'commander';
+import { type Command, Help, type HelpConfiguration } from 'commander';
+import { columnsOf } from '../presentation/columns.js';
 
 /** The columns of a terminal; undefined for another output. */
 interface Terminal {
@@ -18,10 +19,15 @@ const widthFor = ({ columns = mostWidth }: Terminal): number =>
 /** The layout of the help: as wide as the terminal, from 40 to 100 columns. */
 export const helpFor = (output: Terminal): HelpConfiguration => {
   const helpWidth = widthFor(output);
-  return helpWidth < narrow
-    ? { helpWidth, minWidthToWrap: 20, formatItem: itemBelow }
-    : { helpWidth };
+  const shared = { helpWidth, displayWidth: columnsOf };
+  return helpWidth < narrow ? { ...shared, minWidthToWrap: 20, formatItem: itemBelow } : shared;
 };
+
+/** Wraps an error in how the command is used, for a terminal. */
+export const wrapUsage = (text: string, columns: number | undefined): string =>
+  columns === undefined
+    ? text
+    : Object.assign(new Help(), { displayWidth: columnsOf }).boxWrap(text, widthFor({ columns }));
 
 function itemBelow(
   this: Help,

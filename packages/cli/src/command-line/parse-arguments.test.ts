@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { commandNames } from './help.js';
 import { parseArguments } from './parse-arguments.js';
 
 const parsed = (...argv: readonly string[]) => {
@@ -206,5 +207,38 @@ describe('parseArguments', () => {
     expect(result).toEqual({ status: 'done', code: 2 });
     expect(out).toBe('');
     expect(err).toContain(why);
+  });
+});
+
+/** The commands, also those of `flow`, that have options of their own. */
+const described = [
+  [],
+  ...commandNames.filter((name) => !['init', 'flow'].includes(name)).map((name) => [name]),
+  ...['run', 'check', 'picture'].map((name) => ['flow', name]),
+];
+
+/** Without its third letter. */
+const misspelled = (name: string): string => name.slice(0, 2) + name.slice(3);
+
+describe('a name that does not exist', () => {
+  it.each(described)('is corrected for each option of %s %s', (...command) => {
+    const names = parsed(...command, '--help').out.match(/(?<=^ +(?:-\w, )?--)[a-z-]{3,}/gmu) ?? [];
+    expect(names.length).toBeGreaterThan(1);
+    for (const name of names) {
+      const { err, result } = parsed(...command, `--${misspelled(name)}`);
+      expect(err).toContain(`Did you mean --${name}?`);
+      expect(result).toEqual({ status: 'done', code: 2 });
+    }
+  });
+
+  it.each(['run', 'check', 'picture'])('is corrected for the action %s of a flow', (name) => {
+    expect(parsed('flow', `${name}x`, 'a.json').err).toContain(`Did you mean ${name}?`);
+  });
+
+  it.each([
+    [['flow', 'check', 'a.json', '--from', 'ragflw'], 'Allowed choices are millrace, ragflow.'],
+    [['replay', 'a', '--speed', 'mx'], 'or "max"'],
+  ])('is corrected for the value in %j', (argv, why) => {
+    expect(parsed(...argv).err).toContain(why);
   });
 });

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import type { Arguments } from './arguments.js';
 import { describeProgram, version } from './describe-program.js';
 import { commandNames } from './help.js';
-import { helpFor } from './help-layout.js';
+import { helpFor, wrapUsage } from './help-layout.js';
 import type { Options } from './to-arguments.js';
 
 /** The arguments of a command to run, or an exit code if the output is complete, as for `--help`. */
@@ -23,6 +23,8 @@ export interface ParseOutput {
   readonly writeErr: (text: string) => void;
   /** The width of the terminal; undefined for another output. */
   readonly columns?: number | undefined;
+  /** The same for errors. */
+  readonly errorColumns?: number | undefined;
 }
 
 export const parseArguments = (argv: readonly string[], output: ParseOutput): Parsed | Unsure => {
@@ -46,11 +48,15 @@ const beforeCommand = /^(?:-q|--quiet|--json|--no-color|--no-store|help)$/;
 /** Arguments after the name of a command: an option, an id, a path, a number, or an action of `flow`. */
 const ofCommand = /^(?:-.*|\S*[\d./]\S*|run|check|picture|last)$/;
 
-const parsed = (argv: readonly string[], output: ParseOutput): Parsed => {
+const parsed = (argv: readonly string[], given: ParseOutput): Parsed => {
+  const output: ParseOutput = {
+    ...given,
+    writeErr: (text) => given.writeErr(wrapUsage(text, given.errorColumns)),
+  };
   const taken: Arguments[] = [];
   const program = describeProgram(
     (command) => command.exitOverride().configureOutput(output).configureHelp(helpFor(output)),
-    (given) => taken.push(given),
+    (one) => taken.push(one),
     mayNameCommand(argv),
   );
   try {
@@ -63,8 +69,8 @@ const parsed = (argv: readonly string[], output: ParseOutput): Parsed => {
     output.writeOut(`${version()}\n`);
     return { status: 'done', code: 0 };
   }
-  const [given] = taken;
-  return given === undefined ? { status: 'done', code: 0 } : { status: 'run', given };
+  const [run] = taken;
+  return run === undefined ? { status: 'done', code: 0 } : { status: 'run', given: run };
 };
 
 /** Words after `--` are always a question. */

@@ -1,6 +1,6 @@
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
-import { columnsOf } from './wrap.js';
+import { columnsOf } from './columns.js';
 
 /** Shortens text to one line of up to `room` columns, with an ellipsis if it was cut. */
 export const oneLine = (text: string, room: number, { unicode }: Pick<Theme, 'unicode'>): string =>

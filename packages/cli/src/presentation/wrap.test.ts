@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { concat, from, lastValueFrom, reduce, throwError, toArray } from 'rxjs';
 import { marbles } from 'millrace/testing';
-import { columnsOf, wrapLines, wrapText } from './wrap.js';
+import { columnsOf } from './columns.js';
+import { wrapLines, wrapText } from './wrap.js';
 
 describe('wrapText', () => {
   it.each([

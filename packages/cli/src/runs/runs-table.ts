@@ -3,13 +3,13 @@ import { assistantName } from '../create-assistant.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
-import { columnsOf } from '../presentation/wrap.js';
+import { columnsOf } from '../presentation/columns.js';
 import { statusColor, statusOf } from './describe-status.js';
 import { shortId } from './run-id.js';
 
 /**
- * Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits an empty session column, and in
- * a narrow terminal the columns that leave no room for the question.
+ * Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits columns that are empty, and in a
+ * narrow terminal the columns that leave no room for the question.
  */
 export const runsTable = (runs: readonly CallSummary[], theme: Theme, now: number): string => {
   const ids = runs.map(({ callId }) => callId);
@@ -44,7 +44,7 @@ const fittingColumns = (
   { width }: Pick<Theme, 'width'>,
 ): readonly Shown[] => {
   const all = columns
-    .filter((name) => name !== 'session' || rows.some((row) => row[name] !== ''))
+    .filter((name) => rows.some((row) => row[name] !== '') || !sparse.includes(name))
     .map((name) => ({
       name,
       width: Math.min(Math.max(name.length, ...rows.map((row) => columnsOf(row[name]))), widest),
@@ -59,12 +59,15 @@ const fittingColumns = (
 const usedBy = (shown: readonly Shown[]): number =>
   shown.reduce((sum, { width }) => sum + width + 2, 0);
 
-type Column = 'id' | 'when' | 'status' | 'took' | 'session';
+const columns = ['id', 'when', 'status', 'took', 'agent', 'session'] as const;
 
-const columns: readonly Column[] = ['id', 'when', 'status', 'took', 'session'];
+type Column = (typeof columns)[number];
+
+/** Columns that many runs have nothing for. */
+const sparse: readonly Column[] = ['agent', 'session'];
 
 /** In this order, columns make room for the question. */
-const leastImportant: readonly Column[] = ['took', 'session', 'when', 'status'];
+const leastImportant: readonly Column[] = ['took', 'agent', 'session', 'when', 'status'];
 
 /** The columns that a question needs at least. */
 const leastQuestion = 16;
@@ -76,6 +79,7 @@ const headings: Row = {
   when: 'when',
   status: 'status',
   took: 'took',
+  agent: 'agent',
   session: 'session',
   question: 'question',
 };
@@ -93,12 +97,12 @@ const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
     status,
     took: milliseconds((status === 'running' ? now : updatedAt) - createdAt),
   };
-  if (run.status === 'unreadable') return { ...dated, session: '', question: run.why };
-  const { agent, sessionId, question } = run;
-  const foreign = agent === assistantName ? [] : [agent];
+  if (run.status === 'unreadable') return { ...dated, agent: '', session: '', question: run.why };
+  const { agent, sessionId = '', question } = run;
   return {
     ...dated,
-    session: [...foreign, ...(sessionId === undefined ? [] : [sessionId])].join('/'),
+    agent: agent === assistantName ? '' : agent,
+    session: sessionId,
     question: question === '' ? noText : question,
   };
 };
