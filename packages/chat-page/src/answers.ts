@@ -1,7 +1,7 @@
 import { type AgentEvent, isMillraceError, type Message } from 'millrace';
 import { toUiMessageStream } from '@millrace/server';
 import type { Chat, Route, ServerOfRoutes, Visit } from '@millrace/server/chat';
-import { chunkOf, settledIn, type UncertainBy, uncertainIn } from './uncertain.js';
+import { chunkOf, settledIn } from './uncertain.js';
 import {
   asyncScheduler,
   catchError,
@@ -23,13 +23,10 @@ const mostCalls = 50;
  * `GET …/answers` has what the messages of a conversation do not hold: the ends of its answers, their usage, cost, sub-agents and sources, as far
  * as the store keeps their calls.
  */
-export const answersRoute = (
-  api: string,
-  options: Pick<ServerOfRoutes, 'masks'> & { readonly uncertain: UncertainBy },
-): Route => ({
+export const answersRoute = (api: string, masks: ServerOfRoutes['masks']): Route => ({
   method: 'GET',
   path: `${api}/chat/:id/answers`,
-  answer$: (visit) => answers$(visit, options),
+  answer$: (visit) => answers$(visit, masks),
 });
 
 /** An answer: its id in the page, and its calls. */
@@ -43,19 +40,19 @@ interface AnswerCalls {
 /** The chunks that the page adds to the messages of the history, by their ids. */
 const answers$ = (
   { chat, ids: { id = '' }, request, left$ }: Visit,
-  { masks, uncertain: by }: Parameters<typeof answersRoute>[1],
+  masks: ServerOfRoutes['masks'],
 ): Observable<Response> => {
   const shown = chat(id);
   return shown.history$(new URL(request.url).searchParams.get('at') ?? undefined).pipe(
     concatMap(({ messages, running }) => {
-      const uncertain = [...settledIn(messages), ...uncertainIn(messages)];
+      const settled = settledIn(messages);
       return from(latest(answersIn(messages))).pipe(
         filter(({ callIds }) => running === undefined || !callIds.includes(running)),
         concatMap((answer) =>
           chunksOf$(shown, answer, masks).pipe(
             map((chunks) => {
-              const own = uncertain.filter((it) => answer.callIds.includes(callOf(it.toolCallId)));
-              return [answer.id, [...chunks, ...own.map((it) => chunkOf(it, by))]] as const;
+              const own = settled.filter((it) => answer.callIds.includes(callOf(it.toolCallId)));
+              return [answer.id, [...chunks, ...own.map(chunkOf)]] as const;
             }),
           ),
         ),

@@ -90,7 +90,7 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
           html: documentFor(options, { agent, api, tab: `{server}${path}` }),
           ...{ script, path, embedIn },
         })),
-    answersRoute(api, { masks, uncertain }),
+    answersRoute(api, masks),
     ...(uncertain === 'user' ? [uncertainRoute(api)] : []),
     ...(onFeedback === undefined ? [] : [feedbackRoute(api, onFeedback)]),
   ];
@@ -113,13 +113,14 @@ const documentFor = (
     readonly tab: string;
   },
 ): string => {
-  const { starters, logo, footer, theme, renderers, agents, models, onFeedback } = options;
+  const { starters, logo, footer, theme, renderers, agents, models, uncertain, onFeedback } =
+    options;
   const values = {
     title: options.title ?? place.agent.name,
     api: place.api,
     tab: place.tab,
     settings: JSON.stringify({
-      ...{ starters, logo, footer, theme, renderers, agents, models },
+      ...{ starters, logo, footer, theme, renderers, agents, models, uncertain },
       hasFeedback: onFeedback !== undefined,
     }),
   };

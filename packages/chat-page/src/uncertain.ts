@@ -33,7 +33,7 @@ interface Uncertain {
 }
 
 /** Those of sub-agents are not among them: their models read that the outcome is unknown. */
-export const uncertainIn = (messages: readonly Message[]): readonly Uncertain[] =>
+const uncertainIn = (messages: readonly Message[]): readonly Uncertain[] =>
   suspensionsIn(messages)
     .filter(isUncertain)
     .flatMap(({ toolCall: { id: localId, name: toolName } }) => {
@@ -79,10 +79,10 @@ const outcomeOf = (result: ToolResultBlock): Outcome | undefined => {
 };
 
 /** The chunk that shows it. */
-export const chunkOf = ({ toolCallId, toolName, outcome }: Uncertain, by: UncertainBy): object => ({
+export const chunkOf = (data: Uncertain): object => ({
   type: 'data-uncertain',
-  id: toolCallId,
-  data: { toolCallId, toolName, by, ...(outcome && { outcome }) },
+  id: data.toolCallId,
+  data,
 });
 
 type Outcome = keyof typeof outcomes;

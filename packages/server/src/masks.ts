@@ -1,5 +1,5 @@
 import type { EventOf, MillraceError } from 'millrace';
-import { isFunction, type Rule } from 'millrace/values';
+import { defined, isFunction, type Rule } from 'millrace/values';
 import { noop } from 'rxjs';
 
 /** Controls what clients see of errors. Messages and causes may contain secrets, so the default reveals neither. */
@@ -11,18 +11,33 @@ export interface MaskOptions {
   readonly onError?: ((error: MillraceError) => unknown) | undefined;
   /** Returns the text for a failed tool. Default: `The tool failed.` */
   readonly onToolError?: ((event: EventOf<'postActing'>) => string) | undefined;
+  /** Returns the reason of a denied tool call for the client. The default shows none: a program may have written it for the model only. */
+  readonly onDenial?: ((denial: Denial) => string | undefined) | undefined;
+}
+
+/** A tool call that was denied. */
+export interface Denial {
+  readonly toolName: string;
+  /** Why, in the words of the approver. */
+  readonly reason: string;
 }
 
 /** The error texts for clients. */
 export interface Masks {
   error(error: MillraceError): string;
   toolError(event: EventOf<'postActing'>): string;
+  /** `{ reason }`, or nothing. */
+  denial(denied: { readonly toolName: string; readonly reason?: string }): Partial<Denial>;
 }
 
 /** Uses the default if a hook throws or does not return a string. */
-export const createMasks = ({ onError, onToolError }: MaskOptions): Masks => ({
+export const createMasks = ({ onError, onToolError, onDenial }: MaskOptions): Masks => ({
   error: (error) => textFrom(() => onError?.(error)) ?? error.userMessage,
   toolError: (event) => textFrom(() => onToolError?.(event)) ?? 'The tool failed.',
+  denial: ({ toolName, reason }) =>
+    reason === undefined
+      ? {}
+      : defined({ reason: textFrom(() => onDenial?.({ toolName, reason })) }),
 });
 
 const textFrom = (hook: () => unknown): string | undefined => {
@@ -39,4 +54,5 @@ const textFrom = (hook: () => unknown): string | undefined => {
 export const maskRules: Readonly<Record<keyof MaskOptions, Rule>> = {
   onError: isFunction,
   onToolError: isFunction,
+  onDenial: isFunction,
 };

@@ -1,8 +1,7 @@
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { ArgumentsEdit } from './arguments-form.js';
+import { ArgumentsFields, editOf, readEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
-import { parsedJson } from './fields.js';
-import { lazyModule } from './lazy-module.js';
+import { parsedJson, wordsOf } from './fields.js';
 import {
   ActionsContext,
   focusCard,
@@ -10,14 +9,11 @@ import {
   formKeys,
   InTab,
   Instead,
-  Json,
-  NotSent,
 } from './pieces.js';
 import type { Problems } from './schema-fields.js';
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';
-
-const useArguments = lazyModule(() => import('./arguments-form.js'));
+import { NotSent, Values } from './values-view.js';
 
 /** Asks the user whether a tool may run: approve, deny with a reason, or edit the arguments. */
 export const ApprovalForm = (props: {
@@ -35,9 +31,8 @@ export const ApprovalForm = (props: {
   const [reason, setReason] = useState('');
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
   // The arguments in a form, if they have a schema that one can show; otherwise as JSON.
-  const [edit, setEdit] = useState<ArgumentsEdit>();
+  const [edit, setEdit] = useState(() => inputSchema && editOf(inputSchema, input));
   const [problems, setProblems] = useState<Problems>({});
-  const forms = useArguments(mayEdit && inputSchema !== undefined);
   const [problem, setProblem] = useState('');
   const form = useRef<HTMLFormElement>(null);
   const hasMoved = useRef(false);
@@ -56,10 +51,6 @@ export const ApprovalForm = (props: {
     setProblem('');
     setMode(next);
   };
-  const begin = () => {
-    setEdit((known) => known ?? (inputSchema && forms?.editOf(inputSchema, input)));
-    moveTo('edit');
-  };
   const decide = (verdict: Verdict) => {
     const back = mode;
     setMode('sent');
@@ -77,8 +68,7 @@ export const ApprovalForm = (props: {
       decide({ approved: true });
       return;
     }
-    const read = edit === undefined ? parsedJson(edited) : forms?.readEdit(edit);
-    if (read === undefined) return;
+    const read = edit === undefined ? parsedJson(edited) : readEdit(edit);
     if ('value' in read) decide({ approved: true, input: read.value });
     else if ('problem' in read) setProblem(read.problem);
     else {
@@ -87,24 +77,24 @@ export const ApprovalForm = (props: {
     }
   };
   if (isOver) {
-    const read = edit && forms?.readEdit(edit);
-    const own = read && 'value' in read ? JSON.stringify(read.value, null, 2) : edited;
-    return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? own : ''} />;
+    const read = edit && readEdit(edit);
+    const own = read && 'value' in read ? read.value : edited;
+    return <NotSent value={mode === 'deny' ? reason : mode === 'edit' ? own : ''} />;
   }
   const isSent = mode === 'sent';
-  const label = `Approval of ${toolName}`;
+  const label = `Approval of ${wordsOf(toolName)}`;
   const question = (
     <p>
-      May <b>{toolName}</b> run{input === undefined ? '?' : ' with these arguments?'}
+      May <b>{wordsOf(toolName)}</b> run{input === undefined ? '?' : ' with these arguments?'}
       {expiresAt !== undefined && <small> Until {timeOf(expiresAt)}.</small>}
     </p>
   );
-  const json = input !== undefined && <Json label="Arguments" value={input} />;
+  const shown = <Values label="Arguments" value={input} schema={inputSchema} />;
   if (actions?.tab !== undefined) {
     return (
       <InTab label={label} tab={actions.tab}>
         {question}
-        {json}
+        {shown}
       </InTab>
     );
   }
@@ -128,9 +118,9 @@ export const ApprovalForm = (props: {
       {question}
       <Instead />
       {mode !== 'edit' ? (
-        json
-      ) : edit !== undefined && forms !== undefined ? (
-        <forms.ArgumentsFields
+        shown
+      ) : edit !== undefined ? (
+        <ArgumentsFields
           edit={edit}
           change={(next, left) => {
             setEdit(next);
@@ -177,7 +167,7 @@ export const ApprovalForm = (props: {
             {mode !== 'edit' && (
               <>
                 {mayEdit && input !== undefined && (
-                  <button type="button" disabled={isSent} onClick={begin}>
+                  <button type="button" disabled={isSent} onClick={() => moveTo('edit')}>
                     Edit
                   </button>
                 )}

@@ -4,6 +4,7 @@ import { approving$ } from './approving.js';
 import { Composer } from './composer.js';
 import { conversation$ } from './conversation.js';
 import { askedIn, type Command, type Conversation } from './conversation-state.js';
+import { wordsOf } from './fields.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { MessageView } from './message-view.js';
 import {
@@ -19,7 +20,6 @@ import { Bubble } from './question.js';
 import { textPart } from './requests.js';
 import type { Server } from './server.js';
 import type { Settings } from './settings.js';
-import { toMarkdown } from './to-markdown.js';
 import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
 import { draftsIn, tabStorage } from './unsent.js';
 
@@ -163,7 +163,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
       <div class="below">
         {settings.footer !== undefined && <p>{settings.footer}</p>}
         {messages.length > 0 && !isBusy && settings.tab === undefined && (
-          <button type="button" class="quiet" onClick={() => download(title, messages)}>
+          <button type="button" class="quiet" onClick={() => void download(title, messages).catch(reportError)}>
             Export as Markdown
           </button>
         )}
@@ -195,18 +195,10 @@ const Starters = (props: {
     </ul>
   );
 
-const download = (title: string, messages: readonly UiMessage[]): void => {
-  const file = new Blob([toMarkdown(title, messages)], { type: 'text/markdown' });
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(file);
-  link.download = `${
-    title
-      .replaceAll(/[^\p{L}\p{N} -]/gu, '')
-      .trim()
-      .slice(0, 60) || 'chat'
-  }.md`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+/** Few people export a conversation. */
+const download = async (title: string, messages: readonly UiMessage[]): Promise<void> => {
+  const { downloadMarkdown } = await import('./to-markdown.js');
+  downloadMarkdown(title, messages);
 };
 
 const elsewhere = {
@@ -222,7 +214,7 @@ const blockedBy = (state: Conversation | undefined): string | undefined => {
   const asked = askedIn(state);
   return asked === undefined
     ? 'Wait until the answer is complete, or stop it.'
-    : `The tool ${asked} needs your approval first.`;
+    : `The tool ${wordsOf(asked)} needs your approval first.`;
 };
 
 const retryOf = ({ problem }: Conversation, send: (command: Command) => void) => {
@@ -289,7 +281,7 @@ const Announcer = (props: {
   const asked = state && askedIn(state);
   useEffect(() => {
     if (isBusy)
-      setSpoken(asked === undefined ? 'Answering.' : `The tool ${asked} needs your approval.`);
+      setSpoken(asked === undefined ? 'Answering.' : `The tool ${wordsOf(asked)} needs your approval.`);
     else if (wasBusy.current && last?.role === 'assistant') setSpoken(spokenEnd(last));
     wasBusy.current = isBusy;
   }, [isBusy, asked]);

@@ -84,7 +84,7 @@ export const performing = (context: Context): Performing => {
     const ended = set({ editing: undefined, elsewhere: undefined });
     return concat(of(added(edited), ended), send$(edited.id));
   };
-  const { result$, settle$, change$ } = bringing(context, { load$, request$ });
+  const { result$, settle$ } = bringing(context, { load$, request$ });
   const handle$: Performing['handle$'] = (command) => {
     switch (command.type) {
       case 'load':
@@ -107,7 +107,7 @@ export const performing = (context: Context): Performing => {
       case 'settle':
         return settle$(command);
       case 'change':
-        return change$(command);
+        return of(kept(command));
       default:
         return EMPTY;
     }
@@ -122,15 +122,16 @@ const bringing = (
 ) => {
   const result$ = (command: CommandOf<'result' | 'failure'>): Observable<Update> => {
     const { messages } = state$.value;
-    const given = messages.map((message) => withGiven(message, command.toolCallId, command));
+    const given = kept(command)(state$.value).messages;
     const own = given.find(({ parts }) => parts.some(isToolCall(command.toolCallId)));
     if (own === undefined || waitingIn(own).some((it) => it.given === undefined)) {
       return of(set({ messages: given }));
     }
     const answered = given.map((message) => (message === own ? withResults(own) : message));
+    const withoutIt = (message: UiMessage) => withGiven(message, command.toolCallId, undefined);
     const refused$ = (error: unknown) =>
       concat(
-        error instanceof Refusal ? of(withMessage(messages, own.id)) : EMPTY,
+        error instanceof Refusal ? of(withMessage(messages.map(withoutIt), own.id)) : EMPTY,
         defer(() => {
           throw error;
         }),
@@ -140,9 +141,8 @@ const bringing = (
       request$(answered, { messages: [requestOf(withResults(own))] }).pipe(catchError(refused$)),
     );
   };
-  const settle$ = ({ toolCallId, outcome }: CommandOf<'settle'>): Observable<Update> => {
-    const { messages } = state$.value;
-    const shown = messages.map((message) => withOutcome(message, [toolCallId], outcome));
+  const settle$ = (command: CommandOf<'settle'>): Observable<Update> => {
+    const shown = kept(command)(state$.value).messages;
     const outcomes = shown
       .flatMap(uncertainIn)
       .map((it) => (it.outcome === undefined ? [] : [[it.toolCallId, it.outcome] as const]));
@@ -164,15 +164,23 @@ const bringing = (
       defer(() => load$(state$.value.messages.at(-1)?.id)),
     );
   };
-  const change$ = ({ toolCallId }: CommandOf<'change'>): Observable<Update> =>
-    of((state) => ({
+  return { result$, settle$ };
+};
+
+/** Keeps what the user has given for a tool call, or takes it back. It is sent with the others, and not while the answer runs. */
+const kept =
+  (command: CommandOf<'result' | 'failure' | 'settle' | 'change'>): Update =>
+  (state) => {
+    const { type, toolCallId } = command;
+    const outcome = type === 'settle' ? command.outcome : undefined;
+    const given = type === 'result' || type === 'failure' ? command : undefined;
+    return {
       ...state,
       messages: state.messages.map((message) =>
-        withOutcome(withGiven(message, toolCallId, undefined), [toolCallId], undefined),
+        withOutcome(withGiven(message, toolCallId, given), [toolCallId], outcome),
       ),
-    }));
-  return { result$, settle$, change$ };
-};
+    };
+  };
 
 /** Takes one message back to what it was. Others may have changed since. */
 const withMessage =
@@ -228,8 +236,8 @@ const sending = ({ id, server, state$ }: Context) => {
       const isEdit = message.kind === 'edit';
       const replaced = isEdit ? messages.filter(isQuestion)[message.after] : undefined;
       if (replaced !== undefined) {
-        const kept = messages.slice(0, messages.indexOf(replaced));
-        return request$(kept, { ...placed(kept, message), messageId: replaced.id }, message);
+        const before = messages.slice(0, messages.indexOf(replaced));
+        return request$(before, { ...placed(before, message), messageId: replaced.id }, message);
       }
       const sent = { ...message, after: messages.filter(isQuestion).length };
       const known = withCancelled(messages);
@@ -238,8 +246,10 @@ const sending = ({ id, server, state$ }: Context) => {
   return { load$, request$, send$ };
 };
 
-/** Commands that leave a running answer alone. */
-export const isBeside = (type: Command['type']): boolean => /^(?:stop|steer|editing)$/u.test(type);
+/** Whether a command leaves a running answer alone. */
+export const isBeside = ({ type }: Command, { status }: Pick<Conversation, 'status'>): boolean =>
+  /^(?:stop|steer|editing)$/u.test(type) ||
+  (status === 'answering' && /^(?:result|failure|settle|change)$/u.test(type));
 
 export const aside =
   ({ id, server, newId, state$ }: Context, own$: Subject<Command>) =>
@@ -249,6 +259,11 @@ export const aside =
         return server
           .stop$(id)
           .pipe(catchError((error: unknown) => of(set({ problem: problemOf(error) }))));
+      case 'result':
+      case 'failure':
+      case 'settle':
+      case 'change':
+        return of(kept(command));
       case 'editing': {
         const { elsewhere } = state$.value;
         const { messageId: editing } = command;

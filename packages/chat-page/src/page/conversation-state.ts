@@ -132,6 +132,24 @@ const isKnown = (message: UiMessage): boolean =>
     (message.end.reason !== 'suspended' ||
       waitingIn(message).length + uncertainIn(message).length > 0));
 
+/** The command that sends what the user has given while the answer ran; undefined if there is nothing, or another one waits for the user. */
+export const heldIn = ({
+  messages,
+  status,
+}: Conversation): Extract<Command, { readonly toolCallId: string }> | undefined => {
+  const last = messages.at(-1);
+  if (status !== 'ready' || last === undefined) return undefined;
+  const waiting = waitingIn(last);
+  const [given] = waiting.map((it) => it.given);
+  if (given !== undefined && waiting.every((it) => it.given !== undefined)) return given;
+  const uncertain = uncertainIn(last);
+  const [first] = uncertain;
+  return first?.outcome !== undefined &&
+    uncertain.every(({ outcome, isSent }) => outcome !== undefined && isSent !== true)
+    ? { type: 'settle', toolCallId: first.toolCallId, outcome: first.outcome }
+    : undefined;
+};
+
 /** The state with the facts of answers that this tab has not seen. */
 export const restored =
   (facts: Facts): Update =>
@@ -194,7 +212,7 @@ const failedAfter = (question: UiMessage, shown: readonly UiMessage[]): UiMessag
   return at !== -1 && next?.end?.error !== undefined ? next : undefined;
 };
 
-/** The message of the history, with what this tab knows of its tool calls: the user's words, and those that a message has cancelled. */
+/** The message of the history, with what this tab knows of its tool calls: the user's words and decisions, and those that a message has cancelled. */
 const withCalls = (before: UiMessage, message: UiMessage): UiMessage => {
   const cancelled = toolsIn(before).filter(({ state }) => state === 'cancelled');
   const parts = message.parts.map((part) =>
@@ -202,10 +220,12 @@ const withCalls = (before: UiMessage, message: UiMessage): UiMessage => {
       ? (cancelled.find(({ toolCallId }) => toolCallId === part.toolCallId) ?? part)
       : part,
   );
-  return { ...message, parts: [...parts, ...before.parts.filter(isUncertain)] };
+  const kept = before.parts.filter((it) => it.type === 'approval' || it.type === 'uncertain');
+  const isKept = (part: UiPart): boolean =>
+    part.type === 'uncertain' &&
+    kept.some((it) => it.type === part.type && it.data.toolCallId === part.data.toolCallId);
+  return { ...message, parts: [...parts.filter((part) => !isKept(part)), ...kept] };
 };
-
-const isUncertain = ({ type }: UiPart): boolean => type === 'uncertain';
 
 const isSame = (one: UiMessage, other: UiMessage | undefined): boolean => {
   const text = (message: UiMessage): string =>

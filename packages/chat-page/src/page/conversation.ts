@@ -1,4 +1,5 @@
 import {
+  asapScheduler,
   BehaviorSubject,
   catchError,
   concat,
@@ -7,11 +8,14 @@ import {
   distinctUntilChanged,
   EMPTY,
   filter,
+  ignoreElements,
   map,
   merge,
   mergeMap,
   type Observable,
+  observeOn,
   of,
+  share,
   startWith,
   Subject,
   switchMap,
@@ -22,6 +26,7 @@ import {
   begun,
   type Command,
   type Conversation,
+  heldIn,
   problemOf,
   restored,
   settled,
@@ -55,7 +60,11 @@ export const conversation$ = (
     const state$ = new BehaviorSubject<Conversation>(begun(id, drafts.read(id)));
     const change$ = new BehaviorSubject<Change | undefined>(undefined);
     const own$ = new Subject<Command>();
-    const all$ = merge(command$, own$);
+    // Decided once: the command itself changes the state.
+    const all$ = merge(command$, own$).pipe(
+      map((command) => ({ command, isBeside: isBeside(command, state$.value) })),
+      share(),
+    );
     const context = { id, server, newId, state$ };
     const { load$, handle$ } = performing(context);
     const follow$ = following(context, change$);
@@ -65,7 +74,8 @@ export const conversation$ = (
     return merge(
       facts$(server, state$),
       all$.pipe(
-        filter(({ type }) => !isBeside(type)),
+        filter((it) => !it.isBeside),
+        map(({ command }) => command),
         startWith<Command>({ type: 'load' }),
         switchMap((command) =>
           concat(
@@ -79,8 +89,18 @@ export const conversation$ = (
         ),
       ),
       all$.pipe(
-        filter(({ type }) => isBeside(type)),
-        mergeMap(beside$),
+        filter((it) => it.isBeside),
+        mergeMap(({ command }) => beside$(command)),
+      ),
+      // After the state that it comes from: commands change the state at once.
+      state$.pipe(
+        map(heldIn),
+        distinctUntilChanged((before, now) => before?.toolCallId === now?.toolCallId),
+        observeOn(asapScheduler),
+        tap((command) => {
+          if (command !== undefined) own$.next(command);
+        }),
+        ignoreElements(),
       ),
       others$(server.changes$(id), isVisible$).pipe(
         tap((change) => {

@@ -7,6 +7,20 @@ export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
+/** `first_name` and `firstName` as words: people read no names of code. What has spaces is no such name. */
+export const wordsOf = (name: string): string => {
+  if (/\s/u.test(name)) return name;
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/gu, '$1 $2')
+    .replaceAll(/[_-]+/gu, ' ')
+    .trim()
+    .toLowerCase();
+  return words === '' ? name : words.slice(0, 1).toUpperCase() + words.slice(1);
+};
+
+/** The view that a tool has chosen for its result: data with a `view`. */
+export const viewOf = (output: unknown): string => textOf(fieldsOf(output)['view']);
+
 /** `{ name: value }`, or nothing if the value is no string. */
 export const optional = <Name extends string>(
   name: Name,

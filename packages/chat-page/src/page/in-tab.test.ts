@@ -6,7 +6,6 @@ import { ApprovalForm } from './approval-form.js';
 import { type Actions, ActionsContext } from './pieces.js';
 import { ResultForm, UncertainForm } from './result-form.js';
 import { settingsOf } from './settings.js';
-import { LooseApproval } from './tool-view.js';
 
 const tab = 'https://chat.example/#a';
 
@@ -14,7 +13,7 @@ const shown = (children: ComponentChildren, framed: Partial<Actions>): string =>
   renderToString(
     h(ActionsContext.Provider, {
       value: {
-        ...{ send: () => undefined, announce: () => undefined, settings: settingsOf('{}') },
+        ...{ send: () => undefined, announce: () => undefined, settings: settingsOf('{"uncertain":"user"}') },
         ...{ rate$: () => NEVER, decide$: () => NEVER, ...framed },
       },
       children,
@@ -23,7 +22,6 @@ const shown = (children: ComponentChildren, framed: Partial<Actions>): string =>
 
 const call = { toolCallId: 't', toolName: 'pay' };
 const approval = { ...call, status: 'requested', token: 'x', mayEdit: true } as const;
-const message = { id: 'm', role: 'assistant', parts: [] } as const;
 
 describe('what a tool waits for, in a frame of another site', () => {
   it.each([
@@ -40,13 +38,12 @@ describe('what a tool waits for, in a frame of another site', () => {
           input: {},
           isOver: false,
         }),
-      'May <b>pay</b> run',
+      'May <b>Pay</b> run',
     ],
     [
       'an approval of a sub-agent',
-      () =>
-        h(LooseApproval, { part: { type: 'approval', data: approval }, message, isRunning: true }),
-      'May <b>pay</b> run',
+      () => h(ApprovalForm, { approval, input: undefined, isOver: false }),
+      'May <b>Pay</b> run',
     ],
     [
       'a question',
@@ -56,7 +53,7 @@ describe('what a tool waits for, in a frame of another site', () => {
     ],
     [
       'an uncertain outcome',
-      () => h(UncertainForm, { uncertain: { ...call, by: 'user' } }),
+      () => h(UncertainForm, { uncertain: call }),
       'It may have happened',
     ],
   ])('is shown with a link, and without anything to press or fill in: %s', (name, node, words) => {

@@ -257,9 +257,15 @@ const withData = (message: UiMessage, name: string, fields: Fields): UiMessage =
       const part = dataPart(name, fields);
       const isSame = (other: UiPart): other is UiPart => keyOf(other) === keyOf(part);
       if (keyOf(part) === undefined || !message.parts.some(isSame)) return adding(message, part);
-      return changing(message, isSame, (old) =>
-        old.type === 'agent' && part.type === 'agent' ? { ...part, progress: old.progress } : part,
-      );
+      return changing(message, isSame, (old) => {
+        if (old.type === 'agent' && part.type === 'agent') {
+          return { ...part, progress: old.progress };
+        }
+        // A decision has no schema.
+        return old.type === 'approval' && part.type === 'approval'
+          ? { ...part, data: { ...(old.data.inputSchema && { inputSchema: old.data.inputSchema }), ...part.data } }
+          : part;
+      });
     }
   }
 };

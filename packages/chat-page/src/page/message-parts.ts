@@ -75,8 +75,15 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const status = textOf(fields['status']);
       const mayEdit = fields['mayEdit'] === true;
       const schema = isFields(fields['inputSchema']) && { inputSchema: fields['inputSchema'] };
-      const question = { toolCallId, toolName, status, mayEdit, ...token, ...until, ...schema };
-      return { type: 'approval', data: question };
+      const reason = optional('reason', fields['reason']);
+      const asked = 'asked' in fields && { asked: fields['asked'] };
+      return {
+        type: 'approval',
+        data: {
+          ...{ toolCallId, toolName, status, mayEdit },
+          ...{ ...token, ...until, ...schema, ...reason, ...asked },
+        },
+      };
     }
     case 'suspended': {
       const localId = textOf(fields['localId']);
@@ -84,12 +91,8 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       return { type: 'suspended', data: { toolCallId, toolName, localId, request } };
     }
     case 'uncertain': {
-      const by = fields['by'] === 'user' ? 'user' : 'program';
       const outcome = settledAs.find((it) => it === fields['outcome']);
-      return {
-        type: 'uncertain',
-        data: { toolCallId, toolName, by, ...(outcome && { outcome }) },
-      };
+      return { type: 'uncertain', data: { toolCallId, toolName, ...(outcome && { outcome }) } };
     }
     case 'steered':
       return { type: 'steered', text: textOf(fields['text']) };

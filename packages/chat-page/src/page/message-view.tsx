@@ -1,8 +1,9 @@
 import { useContext, useMemo } from 'preact/hooks';
+import { wordsOf } from './fields.js';
 import { Feedback } from './feedback.js';
 import { File } from './file.js';
 import { MarkdownView } from './markdown-view.js';
-import { ActionsContext, CopyButton, Fold, Json, Problem, QuietButton, Working } from './pieces.js';
+import { ActionsContext, CopyButton, Fold, Problem, QuietButton, Working } from './pieces.js';
 import { Question } from './question.js';
 import { safeUrl } from './safe-url.js';
 import { Agent, isOfTool, LooseApproval, Tool } from './tool-view.js';
@@ -14,6 +15,7 @@ import {
   type UiMessage,
   type UiPart,
 } from './ui-message.js';
+import { Values } from './values-view.js';
 
 interface MessageProps {
   readonly message: UiMessage;
@@ -120,10 +122,10 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
     case 'data':
       return part.name === 'output' || part.name === 'state' ? (
         <Fold
-          title={part.name === 'output' ? 'Output' : (part.id ?? 'State')}
+          title={part.name === 'output' ? 'Output' : wordsOf(part.id ?? 'State')}
           isOpen={part.name === 'output'}
         >
-          <Json label="Value" value={part.name === 'output' ? part.data : stateIn(part.data)} />
+          <Values label="Value" value={part.name === 'output' ? part.data : stateIn(part.data)} />
         </Fold>
       ) : null;
     case 'suspended':

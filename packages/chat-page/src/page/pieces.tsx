@@ -70,10 +70,6 @@ export const focusWrong = (form: Element | null): void => {
   });
 };
 
-/** The input of a form whose tool call has ended without it, such as in another tab. */
-export const NotSent = ({ text }: { readonly text: string }) =>
-  text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;
-
 /** A form has this below its question. */
 export const Instead = () => (
   <p class="notice">If you send a message instead, this tool call is cancelled.</p>
@@ -196,14 +192,12 @@ export const Fold = (props: {
 const maxShown = 20_000;
 
 /** A value as JSON; text as it is. */
-export const Json = ({ label, value }: { readonly label: string; readonly value: unknown }) => {
+export const Json = ({ value }: { readonly value: unknown }) => {
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-  if (text === '' || text === '{}') return null;
   return (
-    <figure class="json">
-      <figcaption>{label}</figcaption>
-      <pre tabIndex={0}>{text.length > maxShown ? `${text.slice(0, maxShown)}…` : text}</pre>
-    </figure>
+    <pre class="json" tabIndex={0}>
+      {text.length > maxShown ? `${text.slice(0, maxShown)}…` : text}
+    </pre>
   );
 };
 

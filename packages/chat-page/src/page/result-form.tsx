@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { wordsOf } from './fields.js';
 import {
   ActionsContext,
   focusCard,
@@ -7,8 +8,6 @@ import {
   formKeys,
   InTab,
   Instead,
-  Json,
-  NotSent,
 } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
@@ -22,7 +21,8 @@ import {
   readEntry,
   stillIn,
 } from './schema-fields.js';
-import type { Suspended, ToolOutcome, Uncertain } from './ui-message.js';
+import type { Suspended, ToolOutcome, ToolPart, Uncertain } from './ui-message.js';
+import { NotSent, plainWords, Values } from './values-view.js';
 
 const anyJson: Field = fieldFor({ title: 'Your answer, as JSON' });
 
@@ -35,21 +35,16 @@ export const ResultForm = (props: {
   const { toolCallId, toolName, request, given } = props.suspended;
   const { isOver } = props;
   const { send, tab } = useContext(ActionsContext) ?? {};
-  const { question, schema, rest } = useMemo(() => askedBy(request), [request]);
+  const { schema } = useMemo(() => askedBy(request), [request]);
   const own = useMemo(() => fieldFor(schema ?? { type: 'string' }), [schema]);
   const [isJson, setJson] = useState(false);
   const [entry, setEntry] = useState<Entry>(() => entryFor(own));
   const [problems, setProblems] = useState<Problems>({});
   const field = isJson ? anyJson : own;
   const sent = useSent(isOver);
-  if (isOver) return <NotSent text={sent.current ? '' : written(entry)} />;
-  const label = `Question of ${toolName}`;
-  const asked = (
-    <>
-      <p class="asked">{question ?? `${toolName} needs an answer from you.`}</p>
-      {rest !== undefined && <Json label="Details" value={rest} />}
-    </>
-  );
+  if (isOver) return <NotSent value={sent.current ? '' : written(entry)} />;
+  const label = `Question of ${wordsOf(toolName)}`;
+  const asked = <QuestionView suspended={props.suspended} />;
   if (tab !== undefined)
     return (
       <InTab label={label} tab={tab}>
@@ -62,10 +57,9 @@ export const ResultForm = (props: {
     send?.(outcome);
   };
   if (given !== undefined) {
-    const words =
-      given.type === 'failure' ? 'Chosen: I cannot answer.' : `Your answer: ${written(entry)}`;
+    const answer = given.type === 'failure' ? 'I cannot answer' : plainWords(given.output);
     return (
-      <Chosen label={label} toolCallId={toolCallId} words={words}>
+      <Chosen label={label} toolCallId={toolCallId} words={`Your answer: ${answer}`}>
         {asked}
       </Chosen>
     );
@@ -124,6 +118,35 @@ export const ResultForm = (props: {
     </form>
   );
 };
+
+/** The question of a tool, as it was asked. */
+const QuestionView = ({ suspended }: { readonly suspended: Suspended }) => {
+  const { toolName, request } = suspended;
+  const { question, rest } = askedBy(request);
+  return (
+    <>
+      <p class="asked">{question ?? `${wordsOf(toolName)} needs an answer from you.`}</p>
+      <Values label="Details" value={rest} />
+    </>
+  );
+};
+
+/** A question of a tool with the answer of the user, once its tool call has ended. */
+export const Answered = ({
+  suspended,
+  tool: { state, output },
+}: {
+  readonly suspended: Suspended;
+  readonly tool: ToolPart;
+}) => (
+  <section class="answered" aria-label={`Question of ${wordsOf(suspended.toolName)}`}>
+    <QuestionView suspended={suspended} />
+    {state === 'done' && (
+      <Values label="Your answer" value={output} schema={askedBy(suspended.request).schema} />
+    )}
+    {state === 'failed' && <p class="notice">You said that you cannot answer.</p>}
+  </section>
+);
 
 /** Whether the user has sent the entry of a form. If the server refuses it, its tool call waits again. */
 const useSent = (isOver: boolean) => {
@@ -184,12 +207,13 @@ const choices = [
 
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
-  const { toolCallId, toolName, by, outcome: chosen, isSent = false } = uncertain;
-  const { send, tab } = useContext(ActionsContext) ?? {};
-  const name = `Outcome of ${toolName}`;
+  const { toolCallId, toolName, outcome: chosen, isSent = false } = uncertain;
+  const { send, tab, settings } = useContext(ActionsContext) ?? {};
+  const by = settings?.uncertain ?? 'program';
+  const name = `Outcome of ${wordsOf(toolName)}`;
   const asked = (
     <p class="asked">
-      The server stopped while <b>{toolName}</b> was running. It may have happened or not
+      The server stopped while <b>{wordsOf(toolName)}</b> was running. It may have happened or not
       {by === 'user' ? ': please find out.' : '. The program of this chat decides.'}
     </p>
   );

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isFields, listOf, parsedJson, textOf } from './fields.js';
+import { type Fields, fieldsOf, isFields, listOf, parsedJson, textOf, wordsOf } from './fields.js';
 
 /** A field of a form, made from a JSON Schema. */
 export interface Field {
@@ -109,16 +109,6 @@ const inputOf = ({ format, maxLength }: Fields): NonNullable<Field['input']> => 
   if (format === 'email' || format === 'date') return format;
   if (format === 'uri') return 'url';
   return typeof maxLength === 'number' && maxLength <= 200 ? 'text' : 'lines';
-};
-
-/** `first_name` and `firstName` as words. */
-const wordsOf = (name: string): string => {
-  const words = name
-    .replaceAll(/([a-z\d])([A-Z])/gu, '$1 $2')
-    .replaceAll(/[_-]+/gu, ' ')
-    .trim()
-    .toLowerCase();
-  return words === '' ? name : words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 
 /** The entry that a form begins with. Default: the default of the schema. */

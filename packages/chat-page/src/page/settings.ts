@@ -12,6 +12,8 @@ export interface Settings {
   readonly renderers?: string;
   /** Whether users may say what they think of answers. */
   readonly hasFeedback: boolean;
+  /** Who says how a tool call has ended that was running when the server stopped. */
+  readonly uncertain: 'user' | 'program';
   /** In a frame of another site: the address of the page in a tab of its own, where users decide. */
   readonly tab?: string;
   /** Colors by name. */
@@ -20,15 +22,15 @@ export interface Settings {
 
 /** Reads the settings of a page. What is missing or not valid has its default. */
 export const settingsOf = (json: string | undefined): Settings => {
-  const { starters, logo, footer, theme, renderers, agents, models, hasFeedback } = fieldsOf(
-    parsed(json),
-  );
+  const { starters, logo, footer, theme, renderers, agents, models, hasFeedback, uncertain } =
+    fieldsOf(parsed(json));
   return {
     starters: listOf(starters).map(textOf).filter(Boolean),
     ...optional('logo', logo),
     ...optional('footer', footer),
     ...optional('renderers', renderers),
     hasFeedback: hasFeedback === true,
+    uncertain: uncertain === 'user' ? uncertain : 'program',
     theme: textsOf(theme),
     agents: textsOf(agents),
     models: listOf(models).map(textOf).filter(Boolean),

@@ -20,6 +20,21 @@ export const toMarkdown = (title: string, messages: readonly UiMessage[]): strin
     ]),
   ].join('\n\n') + '\n';
 
+/** Saves a conversation as a file. */
+export const downloadMarkdown = (title: string, messages: readonly UiMessage[]): void => {
+  const file = new Blob([toMarkdown(title, messages)], { type: 'text/markdown' });
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = `${
+    title
+      .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+      .trim()
+      .slice(0, 60) || 'chat'
+  }.md`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+
 const questionOf = (message: UiMessage): readonly string[] => [
   ...message.parts.filter(isFile).flatMap(partOf),
   // Users write text, not Markdown.

@@ -1,17 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
-import { Json } from './pieces.js';
+import { type Fields, fieldsOf, listOf, textOf, viewOf } from './fields.js';
 import { safeUrl } from './safe-url.js';
+import { plainWords, Values } from './values-view.js';
 
 /** Draws the data of a tool into an empty element. May return a function that cleans up when it is removed. */
 type Renderer = (element?: HTMLElement, data?: unknown) => unknown;
 
 const mostRows = 500;
 
-/** The view that a tool has chosen for its result: data with a `view`. */
-export const viewOf = (output: unknown): string => textOf(fieldsOf(output)['view']);
-
-/** The result of a tool: a table, a picture, a link, what a module of the site draws, or else JSON. */
+/** The result of a tool: a table, a picture, a link, what a module of the site draws, or else its values. */
 export const ToolOutput = (props: {
   readonly output: unknown;
   /** The module of the site with renderers. */
@@ -19,7 +16,7 @@ export const ToolOutput = (props: {
 }) => {
   const { output, renderers } = props;
   const data = fieldsOf(output);
-  const json = <Json label="Result" value={output} />;
+  const plain = <Values label="Result" value={output} />;
   switch (viewOf(output)) {
     case 'table':
       return <Table {...data} />;
@@ -35,9 +32,9 @@ export const ToolOutput = (props: {
     case 'link':
       return <Link {...data} />;
     case '':
-      return json;
+      return plain;
     default:
-      return renderers === undefined ? json : <Foreign data={output} module={renderers} />;
+      return renderers === undefined ? plain : <Foreign data={output} module={renderers} />;
   }
 };
 
@@ -74,8 +71,7 @@ const Table = ({ columns, rows, caption }: Fields) => {
   );
 };
 
-const cellOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value);
+const cellOf = (value: unknown): string => (value === null ? '' : plainWords(value));
 
 const Link = ({ url, title }: Fields) => {
   const href = safeUrl(textOf(url));
@@ -91,7 +87,7 @@ const Link = ({ url, title }: Fields) => {
   );
 };
 
-/** A view that a module of the site draws. It gets data and an empty element; without a renderer for the view, or if that fails, JSON is shown. */
+/** A view that a module of the site draws. It gets data and an empty element; without a renderer for the view, or if that fails, its values are shown. */
 const Foreign = ({ data, module }: { readonly data: unknown; readonly module: string }) => {
   const place = useRef<HTMLDivElement>(null);
   const [failed, setFailed] = useState<unknown>();
@@ -111,7 +107,7 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
       place.current?.replaceChildren();
     };
   }, [data, module]);
-  return failed === data ? <Json label="Result" value={data} /> : <div class="view" ref={place} />;
+  return failed === data ? <Values label="Result" value={data} /> : <div class="view" ref={place} />;
 };
 
 /** Draws data, and returns the function that cleans up. */

@@ -1,13 +1,13 @@
 import { useContext, useRef } from 'preact/hooks';
-import { ApprovalForm } from './approval-form.js';
+import { viewOf, wordsOf } from './fields.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
-import { ActionsContext, Fold, Icon, type IconName, Json } from './pieces.js';
-import { ToolOutput, viewOf } from './tool-output.js';
+import { ActionsContext, Fold, Icon, type IconName } from './pieces.js';
 import {
   type AgentPart,
   type Approval,
   approvalsIn,
+  isOver,
   isToolCall,
   type PartProps,
   type Suspended,
@@ -18,9 +18,16 @@ import {
   uncertainIn,
   waitingIn,
 } from './ui-message.js';
+import { Raw, Values } from './values-view.js';
 
 type ToolStatus =
-  ToolPart['state'] | 'approval' | 'suspended' | 'uncertain' | 'interrupted' | 'undone';
+  | ToolPart['state']
+  | 'approval'
+  | 'suspended'
+  | 'uncertain'
+  | 'interrupted'
+  | 'undone'
+  | 'unanswered';
 
 const labels: Readonly<Record<ToolStatus, string>> = {
   input: 'Preparing',
@@ -35,6 +42,7 @@ const labels: Readonly<Record<ToolStatus, string>> = {
   interrupted: 'Not finished',
   stopped: 'Stopped',
   undone: 'Not done',
+  unanswered: 'No answer',
 };
 
 const approvalStatus = (status: string): ToolStatus =>
@@ -51,6 +59,7 @@ const statusIcons = new Map<ToolStatus, IconName>([
   ['interrupted', 'stop'],
   ['stopped', 'stop'],
   ['undone', 'stop'],
+  ['unanswered', 'stop'],
 ]);
 
 const Status = ({ status }: { readonly status: ToolStatus }) => {
@@ -63,22 +72,24 @@ const Status = ({ status }: { readonly status: ToolStatus }) => {
   );
 };
 
+const useForms = lazyModule(() => import('./tool-forms.js'));
+
 /** The approval of a tool of a sub-agent, which has no card of its own. */
 export const LooseApproval = ({
   part: { data },
   message,
   isRunning,
 }: PartProps<Extract<UiPart, { type: 'approval' }>>) => {
+  const isAsked = data.status === 'requested' && isRunning;
+  const forms = useForms(isAsked);
   // It stays while the server starts again, which asks again.
   if (message.parts.some(isToolCall(data.toolCallId))) return null;
   return (
-    <section class="tool card" aria-label={`Tool ${data.toolName}`} tabIndex={-1}>
+    <section class="tool card" aria-label={`Tool ${wordsOf(data.toolName)}`} tabIndex={-1}>
       <header>
-        <b>{data.toolName}</b> <Status status={approvalStatus(data.status)} />
+        <b>{wordsOf(data.toolName)}</b> <Status status={approvalStatus(data.status)} />
       </header>
-      {data.status === 'requested' && isRunning && (
-        <ApprovalForm approval={data} input={undefined} isOver={false} />
-      )}
+      {isAsked && forms && <forms.ApprovalForm approval={data} input={undefined} isOver={false} />}
     </section>
   );
 };
@@ -94,8 +105,8 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
   const { toolCallId, state } = part;
   const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
   if (state !== 'input' && state !== 'running') return {};
-  if (isRunning) return { approval: approvalsIn(message).find(isOwn) };
   return {
+    approval: isRunning ? approvalsIn(message).find(isOwn) : undefined,
     suspended: waitingIn(message).find(isOwn),
     uncertain: uncertainIn(message).find(isOwn),
   };
@@ -103,7 +114,7 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
 
 /** The user's word for a tool call that was uncertain. Only the server says it: no output of a tool does. */
 const wordOf = ({ part: { state, toolCallId }, message }: PartProps<ToolPart>) =>
-  state !== 'done'
+  state !== 'done' && state !== 'failed'
     ? undefined
     : message.parts.flatMap((it) =>
         it.type === 'uncertain' && it.data.toolCallId === toolCallId ? [it.data.outcome] : [],
@@ -111,6 +122,7 @@ const wordOf = ({ part: { state, toolCallId }, message }: PartProps<ToolPart>) =
 
 const wordsFor = new Map<unknown, string>([
   ['happened', 'You said that it has happened.'],
+  ['failed', 'You said that it has failed.'],
   ['again', 'You said that it has not happened. The model was asked to run it again.'],
 ]);
 
@@ -118,57 +130,72 @@ const statusOf = (
   { part: { state }, isRunning }: PartProps<ToolPart>,
   waits: Waits,
   word: ReturnType<typeof wordOf>,
+  asked: Suspended | undefined,
 ): ToolStatus => {
   if (waits.approval !== undefined) return 'approval';
   if (waits.uncertain !== undefined) return 'uncertain';
   if (waits.suspended !== undefined) return 'suspended';
   if (word === 'again') return 'undone';
+  if (asked !== undefined && state === 'failed') return 'unanswered';
   return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
+};
+
+/** What a message knows of a tool call beside its result. */
+const aboutOf = ({ part: { toolCallId }, message: { parts } }: PartProps<ToolPart>) => {
+  const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
+  return {
+    asked: parts.flatMap((it) => (it.type === 'suspended' && isOwn(it.data) ? [it.data] : []))[0],
+    approval: parts.flatMap((it) => (it.type === 'approval' && isOwn(it.data) ? [it.data] : []))[0],
+  };
 };
 
 /** A tool call. The sub-agent that it runs is shown in its card. */
 export const Tool = (props: PartProps<ToolPart>) => {
   const { part, message } = props;
-  const { toolName, state, input, inputText, output, errorText } = part;
+  const { toolName, state, output, errorText } = part;
   const waits = waitsOf(props);
   const word = wordOf(props);
-  const status = statusOf(props, waits, word);
+  const { asked, approval } = aboutOf(props);
+  const status = statusOf(props, waits, word, asked);
   const [agent, ...others] = message.parts.filter(
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
   const words = wordsFor.get(word);
-  const hasOutput =
-    words === undefined && output !== undefined && (state === 'running' || state === 'done');
+  const isTold = words !== undefined || asked !== undefined;
+  const hasOutput = !isTold && output !== undefined && (state === 'running' || state === 'done');
   const hasView = hasOutput && state === 'done' && viewOf(output) !== '';
   const settings = useContext(ActionsContext)?.settings;
+  const views = useForms(hasView);
   const isReply = state === 'done' && agent?.text !== undefined;
   return (
-    <section class="tool" aria-label={`Tool ${toolName}`}>
+    <section class="tool" aria-label={`Tool ${wordsOf(toolName)}`}>
       <Fold
         class={agent === undefined ? 'card' : 'card agent'}
         title={
           <>
             {agent !== undefined && 'Agent '}
-            <b>{toolName}</b> <Status status={status} />
+            <b>{wordsOf(toolName)}</b> <Status status={status} />
           </>
         }
         isOpen={
           openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))
         }
       >
-        <Json label="Arguments" value={input ?? inputText ?? ''} />
+        <Arguments part={part} approval={approval} />
         {agent !== undefined && <AgentBody part={agent} />}
-        {hasOutput && !isReply && state === 'running' && <Json label="Progress" value={output} />}
-        {hasOutput && !isReply && state === 'done' && !hasView && (
-          <Json label="Result" value={output} />
+        {hasOutput && !isReply && !hasView && (
+          <Values label={state === 'running' ? 'Progress' : 'Result'} value={output} />
         )}
-        {errorText !== undefined && (
+        {errorText !== undefined && (!isTold || state !== 'failed') && (
           <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
+        )}
+        {state === 'denied' && approval?.reason !== undefined && (
+          <p class="notice">Reason: {approval.reason}</p>
         )}
       </Fold>
       {words !== undefined && <p class="notice">{words}</p>}
-      {hasView && <ToolOutput output={output} renderers={settings?.renderers} />}
-      <Forms waits={waits} input={input} />
+      {hasView && views && <views.ToolOutput output={output} renderers={settings?.renderers} />}
+      <Forms waits={waits} part={part} asked={asked} />
       {others.map((it) => (
         <Agent key={it.id} part={it} />
       ))}
@@ -176,12 +203,40 @@ export const Tool = (props: PartProps<ToolPart>) => {
   );
 };
 
+/** The arguments of a tool call: if others were approved than were asked about, both. */
+const Arguments = (props: {
+  readonly part: ToolPart;
+  readonly approval: Approval | undefined;
+}) => {
+  const { input, inputText = '' } = props.part;
+  const { inputSchema: schema, asked } = props.approval ?? {};
+  // Arguments that still arrive, or that are no JSON, are no values.
+  if (input === undefined || typeof input === 'string') {
+    const text = input ?? inputText;
+    return text === '' ? null : <Raw value={text} />;
+  }
+  return (
+    <>
+      <Values label="Asked for" value={asked} schema={schema} />
+      <Values
+        label={asked === undefined ? 'Arguments' : 'Approved, after an edit'}
+        value={input}
+        schema={schema}
+      />
+    </>
+  );
+};
+
 const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'denied', 'cancelled', 'uncertain']);
 
-const useResultForms = lazyModule(() => import('./result-form.js'));
-
 /** The forms of a tool call. They stay when it ends without them: something may have been entered. */
-const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknown }) => {
+const Forms = (props: {
+  readonly waits: Waits;
+  readonly part: ToolPart;
+  readonly asked: Suspended | undefined;
+}) => {
+  const { waits, part, asked } = props;
+  const { input } = part;
   const { approval, suspended, uncertain } = waits;
   const known = useRef<Pick<Waits, 'approval' | 'suspended'>>({});
   const key = JSON.stringify(input);
@@ -192,11 +247,13 @@ const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknow
   }
   if (suspended !== undefined) known.current = { suspended };
   const { current } = known;
-  const forms = useResultForms(current.suspended !== undefined || uncertain !== undefined);
+  const forms = useForms(Boolean(current.approval ?? asked ?? uncertain));
+  if (forms === undefined) return null;
   return (
     <>
+      {asked !== undefined && isOver(part) && <forms.Answered suspended={asked} tool={part} />}
       {current.approval !== undefined && (
-        <ApprovalForm
+        <forms.ApprovalForm
           // The token changes when a server that has started again asks again.
           key={key}
           approval={current.approval}
@@ -205,12 +262,10 @@ const Forms = ({ waits, input }: { readonly waits: Waits; readonly input: unknow
           hasChanged={first.current !== key}
         />
       )}
-      {current.suspended !== undefined && forms !== undefined && (
+      {current.suspended !== undefined && (
         <forms.ResultForm suspended={current.suspended} isOver={suspended === undefined} />
       )}
-      {uncertain !== undefined && forms !== undefined && (
-        <forms.UncertainForm uncertain={uncertain} />
-      )}
+      {uncertain !== undefined && <forms.UncertainForm uncertain={uncertain} />}
     </>
   );
 };
@@ -232,7 +287,7 @@ export const Agent = ({ part }: { readonly part: AgentPart }) => {
   const status = agentStatus(part);
   const title = (
     <>
-      Agent <b>{part.names.at(-1) ?? 'agent'}</b> <Status status={status} />
+      Agent <b>{wordsOf(part.names.at(-1) ?? 'agent')}</b> <Status status={status} />
     </>
   );
   return (
@@ -245,6 +300,8 @@ export const Agent = ({ part }: { readonly part: AgentPart }) => {
 const agentStatus = ({ status }: AgentPart): ToolStatus =>
   status === 'replied' ? 'done' : status === 'running' ? 'running' : 'failed';
 
+const progressWords: Readonly<Record<string, string>> = { ...labels, notRun: labels.undone };
+
 /** The messages and tool calls of a sub-agent. */
 const AgentBody = ({ part }: { readonly part: AgentPart }) => {
   const { text, progress } = part;
@@ -254,7 +311,7 @@ const AgentBody = ({ part }: { readonly part: AgentPart }) => {
       {progress.map((it, at) =>
         it.kind === 'tool' ? (
           <p key={at} class="notice">
-            Tool <b>{it.text}</b>: {it.status}
+            Tool <b>{wordsOf(it.text)}</b>: {progressWords[it.status ?? ''] ?? 'Running'}
           </p>
         ) : (
           <div key={at} class={it.kind}>

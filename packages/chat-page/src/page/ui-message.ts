@@ -110,6 +110,10 @@ export interface Approval {
   readonly mayEdit: boolean;
   /** The schema of its input. */
   readonly inputSchema?: Fields;
+  /** Why it was denied. */
+  readonly reason?: string;
+  /** The input that was asked about, if another one was approved. */
+  readonly asked?: unknown;
 }
 
 export interface Suspended {
@@ -130,8 +134,6 @@ export type ToolOutcome =
 export interface Uncertain {
   readonly toolCallId: string;
   readonly toolName: string;
-  /** Who says how it has ended. */
-  readonly by: 'user' | 'program';
   /** The user's word. Those for all uncertain tool calls are sent together. */
   readonly outcome?: SettledAs | undefined;
   /** Whether the server gets it now, with the others. */
@@ -181,10 +183,12 @@ export const lacksWord = ({ parts }: UiMessage): boolean =>
   parts.some(
     (part) =>
       part.type === 'uncertain' &&
-      part.data.by === 'user' &&
       part.data.outcome === undefined &&
-      parts.find(isToolCall(part.data.toolCallId))?.state === 'done',
+      hasResult(parts.find(isToolCall(part.data.toolCallId))),
   );
+
+const hasResult = (tool: ToolPart | undefined): boolean =>
+  tool?.state === 'done' || tool?.state === 'failed';
 
 /** The tool calls of an answer that wait for an approval. */
 export const approvalsIn = ({ parts }: UiMessage): readonly Approval[] =>

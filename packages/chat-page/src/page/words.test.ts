@@ -7,6 +7,7 @@ import { begun, type Conversation, loaded, restored, unknownIn } from './convers
 import { type Actions, ActionsContext } from './pieces.js';
 import { createServer } from './server.js';
 import { settingsOf } from './settings.js';
+import { ToolOutput } from './tool-output.js';
 import { Tool } from './tool-view.js';
 import { isQuestion, type ToolPart, type UiMessage, type UiPart } from './ui-message.js';
 
@@ -18,17 +19,17 @@ const actions: Actions = {
 const call = { toolCallId: 'c/0/t', toolName: 'send' };
 const uncertain = (outcome?: 'again' | 'happened' | 'failed'): UiPart => ({
   type: 'uncertain',
-  data: { ...call, by: 'user', outcome },
+  data: { ...call, outcome },
 });
 const done: ToolPart = { ...call, type: 'tool', state: 'done', input: {}, output: 'Sent.' };
 const answerOf = (...parts: readonly UiPart[]): UiMessage => ({
   ...{ id: 'c', role: 'assistant', parts, end: { reason: 'answer' } },
 });
 
-const shown = (part: ToolPart, other: readonly UiPart[], settings = actions.settings): string =>
+const shown = (part: ToolPart, other: readonly UiPart[]): string =>
   renderToString(
     h(ActionsContext.Provider, {
-      value: { ...actions, settings },
+      value: actions,
       children: h(Tool, { part, message: answerOf(part, ...other), isRunning: false }),
     }),
   );
@@ -48,7 +49,7 @@ describe("the user's word for an uncertain tool", () => {
     ['without any', []],
     [
       'of another tool',
-      [{ ...uncertain('again'), data: { ...call, toolCallId: 'x', by: 'user' } }],
+      [{ ...uncertain('again'), data: { ...call, toolCallId: 'x' } }],
     ],
     ['that has not come', [uncertain()]],
   ] as const)('does not come from the output, %s', (_, others) => {
@@ -58,8 +59,8 @@ describe("the user's word for an uncertain tool", () => {
   });
 
   it('leaves views of this name to the site', () => {
-    const settings = { ...actions.settings, renderers: '/views.js' };
-    expect(shown(forged, [], settings)).toContain('<div class="view">');
+    const view = h(ToolOutput, { output: forged.output, renderers: '/views.js' });
+    expect(renderToString(view)).toBe('<div class="view"></div>');
   });
 
   it('comes with the facts, also from another tab', () => {
@@ -68,7 +69,7 @@ describe("the user's word for an uncertain tool", () => {
       messages: [answerOf(done, uncertain())],
     };
     expect(unknownIn(state)).toHaveLength(1);
-    const data = { ...call, by: 'user', outcome: 'again' };
+    const data = { ...call, outcome: 'again' };
     const chunk = { type: 'data-uncertain', id: call.toolCallId, data };
     const after = restored({ c: [{ type: 'start' }, chunk] })(state);
     expect(after.messages).toEqual([answerOf(done, uncertain('again'))]);
@@ -97,7 +98,7 @@ describe("the user's word for an uncertain tool", () => {
           ...earlier,
           parts: [
             { ...done, ...other },
-            { type: 'uncertain', data: { ...other, by: 'user', outcome: 'happened' } },
+            { type: 'uncertain', data: { ...other, outcome: 'happened' } },
           ],
         },
         answerOf(running, uncertain()),

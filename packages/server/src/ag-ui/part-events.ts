@@ -1,6 +1,7 @@
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from 'millrace';
 import { toJsonPatch } from 'millrace/sessions';
+import { defined } from 'millrace/values';
 import { isForClient } from '../inbound.js';
 import type { Masks } from '../masks.js';
 import { isMedia } from '../parts/shown-message.js';
@@ -70,7 +71,7 @@ export const partEvents = (
     case 'notice': {
       const { notice } = part;
       const isHidden = notice.name === 'suspended' && !isForClient(notice);
-      return isHidden ? [] : [noticeEvent(notice, tag)];
+      return isHidden ? [] : [noticeEvent(notice, tag, masks)];
     }
   }
 };
@@ -118,7 +119,7 @@ const custom = (name: string, value: unknown, tag: Tag): AGUIEvent => ({
 const edited = ({ id, name, input }: PartOf<'toolInput' | 'toolEdit'>, tag: Tag): AGUIEvent =>
   custom('tool_edited', { toolCallId: id, toolCallName: name, input }, tag);
 
-const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
+const noticeEvent = (notice: Notice, tag: Tag, masks: Masks): AGUIEvent => {
   switch (notice.name) {
     case 'retry': {
       const { attempt, attempts, waitMs, error } = notice;
@@ -142,14 +143,21 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
       const { messageId, text } = notice;
       return custom('steered', { messageId, text }, tag);
     }
-    case 'approvalRequested':
-      return custom('approval_requested', { ...callOf(notice), ...notice.approvalToken }, tag);
-    case 'approvalDecided':
-      return custom('approval_decided', { ...callOf(notice), approved: notice.approved }, tag);
+    case 'approvalRequested': {
+      const { inputSchema, approvalToken } = notice;
+      const schema = inputSchema && { inputSchema };
+      return custom('approval_requested', { ...callOf(notice), ...approvalToken, ...schema }, tag);
+    }
+    case 'approvalDecided': {
+      const { approved, asked } = notice;
+      const decided = { approved, ...masks.denial(notice), ...defined({ asked }) };
+      return custom('approval_decided', { ...callOf(notice), ...decided }, tag);
+    }
     case 'suspended':
       return custom('suspended', { ...callOf(notice), request: plainJson(notice.request) }, tag);
+    case 'uncertain':
     case 'repaired':
-      return custom('repaired', callOf(notice), tag);
+      return custom(notice.name, callOf(notice), tag);
   }
 };
 

@@ -27,7 +27,7 @@ export const agentChunks = (part: Part, masks: Masks): readonly CommonUiMessageC
     case 'voided':
       return [progress({ kind: 'discarded', callId, messageId: part.messageId })];
     case 'notice':
-      return toolNoticeChunks(part.notice);
+      return toolNoticeChunks(part.notice, masks);
     default:
       return [];
   }

@@ -61,7 +61,7 @@ export const messageChunks = <Chunk>(
     case 'voided':
       return reader.discarded(part.messageId);
     case 'notice':
-      return noticeOf(part.notice, reader);
+      return noticeOf(part.notice, reader, masks);
   }
 };
 
@@ -185,6 +185,7 @@ const metadataOfError = ({ code, retryable }: MillraceError) => ({ code, retryab
 const noticeOf = <Chunk>(
   notice: Notice,
   reader: VersionChunks<Chunk>,
+  masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (notice.name) {
     case 'retry': {
@@ -213,7 +214,8 @@ const noticeOf = <Chunk>(
     case 'approvalRequested':
     case 'approvalDecided':
     case 'suspended':
-      return toolNoticeChunks(notice);
+    case 'uncertain':
+      return toolNoticeChunks(notice, masks);
     case 'repaired': {
       const { name: _, ...data } = notice;
       return [{ type: 'data-repaired', data, transient: true }];

@@ -69,10 +69,16 @@ export type ApprovalData = ToolCallData &
         readonly expiresAt?: number;
         /** The client may edit the input. */
         readonly mayEdit?: true;
-        /** With `mayEdit`: the schema of the input, as the model has it. */
+        /** The schema of the input, as the model has it. */
         readonly inputSchema?: JsonSchema;
       }
-    | { readonly status: 'approved' | 'denied' }
+    | {
+        readonly status: 'approved' | 'denied';
+        /** Why it was denied, as `onDenial` shows it. */
+        readonly reason?: string;
+        /** The input that was asked about, if another one was approved. */
+        readonly asked?: unknown;
+      }
   );
 
 /** The tool call that a data part is about. */
@@ -96,6 +102,8 @@ export interface MillraceData {
   readonly approval: ApprovalData;
   /** A tool call that waits for its result, with the request of the tool. */
   readonly suspended: ToolCallData & { readonly request: unknown };
+  /** A tool call that was running when its process ended: it is unknown whether it has had its effect. */
+  readonly uncertain: ToolCallData;
   /** Malformed JSON arguments were repaired. Transient. */
   readonly repaired: ToolCallData;
   /** A request to the model is retried after `waitMs` milliseconds. Transient. */

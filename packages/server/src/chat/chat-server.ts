@@ -31,7 +31,7 @@ import type { OnDisconnect } from './runs.js';
 /** Options of `chatServer`. */
 export interface ChatServerOptions
   extends
-    Pick<MaskOptions, 'onToolError'>,
+    Pick<MaskOptions, 'onToolError' | 'onDenial'>,
     Pick<PartOptions, 'convertPart'>,
     ForRequest,
     PlacesOptions {
@@ -128,7 +128,11 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const served: ServerOfRoutes = {
     agent,
     approvals: given.approvals,
-    masks: defined({ onToolError: given.onToolError }),
+    masks: defined({
+      onToolError: given.onToolError,
+      // The users of a queue write reasons, and read them.
+      onDenial: given.onDenial ?? (given.approvals && (({ reason }) => reason)),
+    }),
     parts: {
       ...defined({ convertPart: given.convertPart }),
       onWarning: (warning) => {
@@ -248,6 +252,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   unknownHistory: oneOf('refuse', 'take'),
   loneQuestion: oneOf('atHead', 'begins'),
   onToolError: maskRules.onToolError,
+  onDenial: maskRules.onDenial,
   convertPart: partRules.convertPart,
   metadata: isFunction,
   callOptions: isFunction,

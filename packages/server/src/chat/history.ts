@@ -7,9 +7,12 @@ import {
   toolCallsOf,
   type ToolResultBlock,
 } from 'millrace';
+import { isUncertain } from 'millrace/journal';
 import { millrace, resultIdOf } from '../ag-ui/metadata.js';
 import { mediaPart } from '../ag-ui/part-events.js';
 import { fileOf, sourceOf } from '../ai-sdk/message-chunks.js';
+import type { ToolCallData } from '../ai-sdk/ui-message-chunk.js';
+import { isForClient } from '../inbound.js';
 import { callOf } from './answers.js';
 import { citationsIn, isMedia } from '../parts/shown-message.js';
 import { plainJson } from '../plain-json.js';
@@ -100,19 +103,31 @@ const toolParts = (
     input: plainJson(invalidInput ?? input),
   };
   const result = results.get(toolCallId);
-  if (result?.suspended !== undefined) {
-    const { request, from } = result.suspended;
-    const data = { toolCallId, toolName, localId, request: plainJson(request) };
-    return [
-      { ...part, state: 'input-available' },
-      ...(from === 'client' ? [{ type: 'data-suspended', id: toolCallId, data }] : []),
-    ];
-  }
+  return [
+    { ...part, ...outcomeOf(result) },
+    ...waitOf({ toolCallId, toolName, localId }, result?.waited),
+  ];
+};
+
+const outcomeOf = (result: ToolResultBlock | undefined): object => {
+  if (result?.suspended !== undefined) return { state: 'input-available' };
   if (result === undefined || result.isError) {
-    const errorText = result?.cancelled === undefined ? failed : cancelled;
-    return [{ ...part, state: 'output-error', errorText }];
+    return { state: 'output-error', errorText: result?.cancelled ? cancelled : failed };
   }
-  return [{ ...part, state: 'output-available', output: outputOf(result) }];
+  return { state: 'output-available', output: outputOf(result) };
+};
+
+/** What a tool call waits for, or has waited for: a client shows the question with its answer. */
+const waitOf = (
+  toolCall: ToolCallData,
+  waited: Suspended | undefined,
+): readonly HistoryUiPart[] => {
+  if (waited === undefined) return [];
+  const { toolCallId: id } = toolCall;
+  if (isUncertain(waited)) return [{ type: 'data-uncertain', id, data: toolCall }];
+  if (!isForClient(waited)) return [];
+  const data = { ...toolCall, request: plainJson(waited.request) };
+  return [{ type: 'data-suspended', id, data }];
 };
 
 const failed = 'The tool failed.';
@@ -121,7 +136,11 @@ const cancelled = 'The tool call was cancelled.';
 const toolIdOf = ({ id }: AssistantMessage, toolCall: ToolCallBlock): string =>
   `${id}/${toolCall.id}`;
 
-type Results = ReadonlyMap<string, ToolResultBlock>;
+type Results = ReadonlyMap<string, Result>;
+
+/** A result, and what its tool call has waited for. */
+type Result = ToolResultBlock & { readonly waited?: Suspended | undefined };
+type Suspended = NonNullable<ToolResultBlock['suspended']>;
 
 /**
  * The results by the client's ids of their tool calls. A later one replaces that of a suspended tool call. A question cancels those that wait:
@@ -129,7 +148,7 @@ type Results = ReadonlyMap<string, ToolResultBlock>;
  */
 const resultsIn = (messages: readonly Message[]): Results => {
   const latest = new Map<string, string>();
-  const results = new Map<string, ToolResultBlock>();
+  const results = new Map<string, Result>();
   messages.forEach((message, at) => {
     if (message.role === 'assistant') {
       for (const toolCall of toolCallsOf(message)) {
@@ -138,7 +157,8 @@ const resultsIn = (messages: readonly Message[]): Results => {
     } else if (message.role === 'tool') {
       for (const result of message.content) {
         const id = latest.get(result.toolCallId);
-        if (id !== undefined) results.set(id, result);
+        if (id === undefined) continue;
+        results.set(id, { ...result, waited: result.suspended ?? results.get(id)?.waited });
       }
     } else if (callOf(message.id) !== callOf(messages[at - 1]?.id ?? '')) {
       for (const [id, result] of results) results.set(id, unlessOpen(result));
@@ -147,7 +167,7 @@ const resultsIn = (messages: readonly Message[]): Results => {
   return results;
 };
 
-const unlessOpen = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
+const unlessOpen = ({ suspended, ...result }: Result): Result =>
   suspended === undefined ? result : { ...result, isError: true, cancelled: [result.toolCallId] };
 
 /** The answer in a client that has brought results of its tools. */

@@ -109,17 +109,18 @@ export const createStarting = (options: StartingOptions) => {
     );
 };
 
-/** The question of a running call has cancelled the tool calls before it: their error results are not stored yet. */
+/** A question has cancelled the tool calls before it. While its call runs, their error results are not stored yet. */
 const assertAwaited = (
   { id }: KeptSession,
   { input }: Asked,
-  { after, path }: Placed,
+  { after, path, isCancelled }: Placed,
   runs: Runs,
 ): void => {
   const brought = resultsIn(input);
   if (!suspensionsIn(path).some(({ toolCall }) => brought.has(toolCall.id))) return;
   const places = [after, path.at(-1)?.id];
-  if (runs.ofSession(id).some((run) => run.question.length > 0 && places.includes(run.after))) {
+  const isBefore = (run: OpenRun) => run.question.length > 0 && places.includes(run.after);
+  if (isCancelled || runs.ofSession(id).some(isBefore)) {
     throw heldBack('This is no longer waiting for an answer.');
   }
 };

@@ -56,7 +56,16 @@ export type Notice =
       /** The schema of its arguments, if the model was offered the tool. */
       readonly inputSchema?: JsonSchema;
     } & ToolCallRef)
-  | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolCallRef)
+  | ({
+      readonly name: 'approvalDecided';
+      readonly approved: boolean;
+      /** Why it was denied, if the approver has given a reason. */
+      readonly reason?: string;
+      /** The arguments that were asked about, if others were approved. */
+      readonly asked?: unknown;
+    } & ToolCallRef)
+  /** The tool call was running when its process ended: it is unknown whether it has had its effect. */
+  | ({ readonly name: 'uncertain' } & ToolCallRef)
   | ({
       readonly name: 'suspended';
       readonly request: unknown;

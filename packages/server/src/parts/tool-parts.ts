@@ -1,4 +1,7 @@
-import type { AgentEvent, Envelope, JsonSchema, ToolCallBlock } from 'millrace';
+import type { AgentEvent, Envelope, EventOf, JsonSchema, ToolCallBlock } from 'millrace';
+import { isUncertain } from 'millrace/journal';
+import { isSameJson } from 'millrace/values';
+import { plainJson } from '../plain-json.js';
 import type { CallRef, Notice, Part, ToolCallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
 import type { ShownMessages } from './shown-messages.js';
@@ -23,6 +26,7 @@ export const createToolParts = (
   /** The message with suspended tools. */
   let suspended: ShownMessage | undefined;
   const pending: string[] = [];
+  const asked = new Map<string, unknown>();
   const { denied } = messages;
   const actingMessage = ({ iteration }: Envelope): ShownMessage =>
     messages.currentOr(`${by.callId}/${iteration}`);
@@ -51,11 +55,15 @@ export const createToolParts = (
           if (toolCall === undefined) return [];
           return notify({ ...event, toolCall }, (it) => ({ name: 'repaired', ...it }));
         }
-        case 'approvalRequested':
+        case 'approvalRequested': {
+          const { id, input } = event.toolCall;
+          // Another approver may be asked about what the first one has edited.
+          if (!asked.has(id)) asked.set(id, plainJson(input));
           return notify(event, (it) => askedOn(it, schemaOf(it.toolName)));
+        }
         case 'approvalDecided':
           if (!event.approved) denied.add(event.toolCall.id);
-          return notify(event, (it) => ({ name: event.type, ...it, approved: event.approved }));
+          return notify(event, (it) => decidedOn(it, event, asked.get(event.toolCall.id)));
         case 'suspended':
           return notify(event, (it) => {
             if (event.from === 'client') pending.push(it.toolCallId);
@@ -65,8 +73,11 @@ export const createToolParts = (
           // It belongs to an earlier answer, which its question has cancelled.
           if (event.result.cancelled !== undefined) return [];
           const shown = actingMessage(event);
-          if (event.result.suspended !== undefined) suspended = shown;
-          return shown.result(event, denied.has(event.toolCall.id));
+          const parts = shown.result(event, denied.has(event.toolCall.id));
+          if (event.result.suspended === undefined) return parts;
+          suspended = shown;
+          if (!isUncertain(event.result.suspended)) return parts;
+          return [...parts, ...notify(event, (it) => ({ name: 'uncertain', ...it }))];
         }
         default:
           return undefined;
@@ -79,6 +90,18 @@ const askedOn = (toolCall: ToolCallRef, inputSchema: JsonSchema | undefined): No
   name: 'approvalRequested',
   ...toolCall,
   ...(inputSchema && { inputSchema }),
+});
+
+const decidedOn = (
+  toolCall: ToolCallRef,
+  { approved, reason, toolCall: { input } }: EventOf<'approvalDecided'>,
+  asked: unknown,
+): Notice => ({
+  name: 'approvalDecided',
+  ...toolCall,
+  approved,
+  ...(!approved && reason !== undefined && { reason }),
+  ...(approved && asked !== undefined && !isSameJson(asked, plainJson(input)) && { asked }),
 });
 
 type ToolEvent = Envelope & { readonly toolCall: ToolCallBlock };
