@@ -158,8 +158,8 @@ describe('the result of a tool', () => {
       await page.getByRole('link', { name: 'https://evil.test/a.png' }).waitFor();
       expect(await page.getByRole('link', { name: 'Click' }).count()).toBe(0);
       await page.getByText('4 of 5 stars!').waitFor();
-      await page.getByText('"view": "unknown"').waitFor();
-      await page.getByText('"view": "toString"').waitFor();
+      await page.getByText('unknown', { exact: true }).waitFor();
+      await page.getByText('toString', { exact: true }).waitFor();
       await page.getByText('Half').waitFor();
     };
     // The policy refuses HTML.

@@ -93,7 +93,7 @@ describe('a suspended tool', () => {
     await ask('Order!');
     await page.getByRole('radio', { name: 'B' }).waitFor();
     await page.getByRole('button', { name: 'I cannot answer' }).click();
-    await sees('The user cannot answer this.');
+    await sees('You said that you cannot answer.');
     await isAnswered();
   });
 });
@@ -129,7 +129,7 @@ describe('after a restart of the server', () => {
     await start();
     const form = page.getByRole('form', { name: 'Outcome of send' });
     await form.getByText('It may have happened or not').waitFor();
-    await sees('"to": "Ann"');
+    await sees('Ann');
     if (label === 'It happened') expect(await screens('uncertain')).toEqual([]);
     await page.reload();
     await form.getByRole('button', { name: label }).click();
@@ -326,7 +326,7 @@ describe('a question of a tool', () => {
     const words = 'The arguments have changed. Decide again.';
     await form.getByText(words).waitFor();
     await page.locator('[aria-live=polite]').getByText(words).waitFor();
-    await sees('"amount": 50');
+    await sees('50');
     await form.getByRole('button', { name: 'Approve' }).click();
     await sees('It is paid.');
   });

@@ -261,13 +261,19 @@ const withData = (message: UiMessage, name: string, fields: Fields): UiMessage =
         if (old.type === 'agent' && part.type === 'agent') {
           return { ...part, progress: old.progress };
         }
-        // A decision has no schema.
-        return old.type === 'approval' && part.type === 'approval'
-          ? { ...part, data: { ...(old.data.inputSchema && { inputSchema: old.data.inputSchema }), ...part.data } }
-          : part;
+        return withSchema(part, old);
       });
     }
   }
+};
+
+/** A later part about a tool call, which has no schema of its own. */
+const withSchema = (part: UiPart, old: UiPart): UiPart => {
+  if (old.type !== 'approval' && old.type !== 'uncertain') return part;
+  const { inputSchema } = old.data;
+  if (inputSchema === undefined) return part;
+  if (part.type === 'approval') return { ...part, data: { inputSchema, ...part.data } };
+  return part.type === 'uncertain' ? { ...part, data: { inputSchema, ...part.data } } : part;
 };
 
 const noticeOf = (name: string, data: Fields): string | undefined => {

@@ -67,6 +67,7 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
   const fields = fieldsOf(data);
   const toolCallId = textOf(fields['toolCallId']);
   const toolName = textOf(fields['toolName']) || 'unknown';
+  const schema = isFields(fields['inputSchema']) && { inputSchema: fields['inputSchema'] };
   switch (name) {
     case 'approval': {
       const { expiresAt } = fields;
@@ -74,7 +75,6 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const token = optional('token', fields['token']);
       const status = textOf(fields['status']);
       const mayEdit = fields['mayEdit'] === true;
-      const schema = isFields(fields['inputSchema']) && { inputSchema: fields['inputSchema'] };
       const reason = optional('reason', fields['reason']);
       const asked = 'asked' in fields && { asked: fields['asked'] };
       return {
@@ -92,7 +92,10 @@ export const dataPart = (name: string, { id, data }: Fields): UiPart => {
     }
     case 'uncertain': {
       const outcome = settledAs.find((it) => it === fields['outcome']);
-      return { type: 'uncertain', data: { toolCallId, toolName, ...(outcome && { outcome }) } };
+      return {
+        type: 'uncertain',
+        data: { toolCallId, toolName, ...(outcome && { outcome }), ...schema },
+      };
     }
     case 'steered':
       return { type: 'steered', text: textOf(fields['text']) };

@@ -1,5 +1,5 @@
 import { useContext, useRef } from 'preact/hooks';
-import { viewOf, wordsOf } from './fields.js';
+import { type Fields, viewOf, wordsOf } from './fields.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
 import { ActionsContext, Fold, Icon, type IconName } from './pieces.js';
@@ -10,6 +10,7 @@ import {
   isOver,
   isToolCall,
   type PartProps,
+  type SettledAs,
   type Suspended,
   type ToolPart,
   type UiMessage,
@@ -112,14 +113,6 @@ const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
   };
 };
 
-/** The user's word for a tool call that was uncertain. Only the server says it: no output of a tool does. */
-const wordOf = ({ part: { state, toolCallId }, message }: PartProps<ToolPart>) =>
-  state !== 'done' && state !== 'failed'
-    ? undefined
-    : message.parts.flatMap((it) =>
-        it.type === 'uncertain' && it.data.toolCallId === toolCallId ? [it.data.outcome] : [],
-      )[0];
-
 const wordsFor = new Map<unknown, string>([
   ['happened', 'You said that it has happened.'],
   ['failed', 'You said that it has failed.'],
@@ -129,7 +122,7 @@ const wordsFor = new Map<unknown, string>([
 const statusOf = (
   { part: { state }, isRunning }: PartProps<ToolPart>,
   waits: Waits,
-  word: ReturnType<typeof wordOf>,
+  word: SettledAs | undefined,
   asked: Suspended | undefined,
 ): ToolStatus => {
   if (waits.approval !== undefined) return 'approval';
@@ -146,6 +139,9 @@ const aboutOf = ({ part: { toolCallId }, message: { parts } }: PartProps<ToolPar
   return {
     asked: parts.flatMap((it) => (it.type === 'suspended' && isOwn(it.data) ? [it.data] : []))[0],
     approval: parts.flatMap((it) => (it.type === 'approval' && isOwn(it.data) ? [it.data] : []))[0],
+    uncertain: parts.flatMap((it) =>
+      it.type === 'uncertain' && isOwn(it.data) ? [it.data] : [],
+    )[0],
   };
 };
 
@@ -154,8 +150,9 @@ export const Tool = (props: PartProps<ToolPart>) => {
   const { part, message } = props;
   const { toolName, state, output, errorText } = part;
   const waits = waitsOf(props);
-  const word = wordOf(props);
-  const { asked, approval } = aboutOf(props);
+  const { asked, approval, uncertain } = aboutOf(props);
+  // Only the server says the user's word: no output of a tool does.
+  const word = state === 'done' || state === 'failed' ? uncertain?.outcome : undefined;
   const status = statusOf(props, waits, word, asked);
   const [agent, ...others] = message.parts.filter(
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
@@ -181,7 +178,11 @@ export const Tool = (props: PartProps<ToolPart>) => {
           openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))
         }
       >
-        <Arguments part={part} approval={approval} />
+        <Arguments
+          part={part}
+          asked={approval?.asked}
+          schema={(approval ?? uncertain)?.inputSchema}
+        />
         {agent !== undefined && <AgentBody part={agent} />}
         {hasOutput && !isReply && !hasView && (
           <Values label={state === 'running' ? 'Progress' : 'Result'} value={output} />
@@ -206,10 +207,12 @@ export const Tool = (props: PartProps<ToolPart>) => {
 /** The arguments of a tool call: if others were approved than were asked about, both. */
 const Arguments = (props: {
   readonly part: ToolPart;
-  readonly approval: Approval | undefined;
+  /** Those that were asked about. */
+  readonly asked: unknown;
+  readonly schema: Fields | undefined;
 }) => {
+  const { asked, schema } = props;
   const { input, inputText = '' } = props.part;
-  const { inputSchema: schema, asked } = props.approval ?? {};
   // Arguments that still arrive, or that are no JSON, are no values.
   if (input === undefined || typeof input === 'string') {
     const text = input ?? inputText;

@@ -138,6 +138,8 @@ export interface Uncertain {
   readonly outcome?: SettledAs | undefined;
   /** Whether the server gets it now, with the others. */
   readonly isSent?: boolean;
+  /** The schema of its input. */
+  readonly inputSchema?: Fields;
 }
 
 /** The outcome, by the user's word, of a tool call that was running when the server stopped. */

@@ -345,8 +345,11 @@ describe('toAgUi', () => {
       ['millrace.repaired', use('c/1/a', 'weather'), undefined],
     ]);
     const below = use('c/w/1/a', 'weather');
+    const inputSchema = {
+      ...{ type: 'object', required: ['city'], properties: { city: { type: 'string' } } },
+    };
     expect(await custom('an approval below')).toEqual([
-      ['millrace.approval_requested', below, 'c/w'],
+      ['millrace.approval_requested', { ...below, inputSchema }, 'c/w'],
       ['millrace.approval_decided', { ...below, approved: true }, 'c/w'],
     ]);
   });

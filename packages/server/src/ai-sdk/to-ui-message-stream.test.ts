@@ -303,8 +303,12 @@ describe('toUiMessageStream', () => {
       { type: 'data-repaired', data: use('c/1/a', 'weather'), transient: true },
     ]);
     const id = 'c/w/1/a';
+    const inputSchema = {
+      ...{ type: 'object', required: ['city'], properties: { city: { type: 'string' } } },
+    };
+    const requested = { status: 'requested', inputSchema };
     expect(await data('an approval below')).toEqual([
-      { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'requested' } },
+      { type: 'data-approval', id, data: { ...use(id, 'weather'), ...requested } },
       { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'approved' } },
     ]);
   });

@@ -103,7 +103,7 @@ export interface MillraceData {
   /** A tool call that waits for its result, with the request of the tool. */
   readonly suspended: ToolCallData & { readonly request: unknown };
   /** A tool call that was running when its process ended: it is unknown whether it has had its effect. */
-  readonly uncertain: ToolCallData;
+  readonly uncertain: ToolCallData & { readonly inputSchema?: JsonSchema };
   /** Malformed JSON arguments were repaired. Transient. */
   readonly repaired: ToolCallData;
   /** A request to the model is retried after `waitMs` milliseconds. Transient. */

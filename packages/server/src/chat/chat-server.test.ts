@@ -674,12 +674,14 @@ describe('tools of a client', () => {
     expect(linesOf(messages[1] ?? asked)).toEqual([
       'step-start',
       'where {} output-available: {"city":"Oslo"}',
+      // A client shows the question with its answer.
+      expect.stringContaining('"request":{"accuracy":1}'),
       'step-start',
       'text: In Oslo.',
     ]);
   });
 
-  it('take none once a question has cancelled them, also while its call runs', async () => {
+  it('take none once a question has cancelled them, while its call runs and after it', async () => {
     const where = tool({ name: 'where', description: 'Asks.', run: () => suspend() });
     const { answer, say, end } = held();
     const model = scriptedModel([toolCall('where', {}, 'w'), finish()], answer);
@@ -692,6 +694,7 @@ describe('tools of a client', () => {
       expect(linesOf(messages[1] ?? asked)).toEqual([
         'step-start',
         'where {} output-error: "The tool call was cancelled."',
+        expect.stringContaining('data-suspended: '),
       ]);
     };
     await isCancelled();
@@ -711,6 +714,9 @@ describe('tools of a client', () => {
     const { message } = await readStream(stream);
     expect(linesOf(message)).toEqual(['step-start', 'text: Fine.']);
     await isCancelled();
+    await isRefused();
+    const { messages } = await chat.history();
+    expect(messages).toHaveLength(4);
     expect(model.requests).toHaveLength(2);
   });
 });

@@ -65,7 +65,7 @@ export type Notice =
       readonly asked?: unknown;
     } & ToolCallRef)
   /** The tool call was running when its process ended: it is unknown whether it has had its effect. */
-  | ({ readonly name: 'uncertain' } & ToolCallRef)
+  | ({ readonly name: 'uncertain'; readonly inputSchema?: JsonSchema } & ToolCallRef)
   | ({
       readonly name: 'suspended';
       readonly request: unknown;

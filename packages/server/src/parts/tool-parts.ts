@@ -32,6 +32,10 @@ export const createToolParts = (
     messages.currentOr(`${by.callId}/${iteration}`);
   const notify = (event: ToolEvent, noticeOf: (toolCall: ToolCallRef) => Notice) =>
     noticeIn(actingMessage(event), event.toolCall, by, noticeOf);
+  const withSchema = (toolCall: ToolCallRef) => {
+    const inputSchema = schemaOf(toolCall.toolName);
+    return { ...toolCall, ...(inputSchema && { inputSchema }) };
+  };
   return {
     pending,
     keepSuspended: () => {
@@ -59,7 +63,7 @@ export const createToolParts = (
           const { id, input } = event.toolCall;
           // Another approver may be asked about what the first one has edited.
           if (!asked.has(id)) asked.set(id, plainJson(input));
-          return notify(event, (it) => askedOn(it, schemaOf(it.toolName)));
+          return notify(event, (it) => ({ name: event.type, ...withSchema(it) }));
         }
         case 'approvalDecided':
           if (!event.approved) denied.add(event.toolCall.id);
@@ -77,7 +81,7 @@ export const createToolParts = (
           if (event.result.suspended === undefined) return parts;
           suspended = shown;
           if (!isUncertain(event.result.suspended)) return parts;
-          return [...parts, ...notify(event, (it) => ({ name: 'uncertain', ...it }))];
+          return [...parts, ...notify(event, (it) => ({ name: 'uncertain', ...withSchema(it) }))];
         }
         default:
           return undefined;
@@ -85,12 +89,6 @@ export const createToolParts = (
     },
   };
 };
-
-const askedOn = (toolCall: ToolCallRef, inputSchema: JsonSchema | undefined): Notice => ({
-  name: 'approvalRequested',
-  ...toolCall,
-  ...(inputSchema && { inputSchema }),
-});
 
 const decidedOn = (
   toolCall: ToolCallRef,
