@@ -127,8 +127,9 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     ...options,
     ...{ calls, runs, sessions, titles, background, inTurn$ },
   });
-  background.run(sessions.recovered$);
+  // First: a store that writes at once has written the events of resumed calls when they have been resumed.
   background.run(written$(runs, calls));
+  background.run(sessions.recovered$);
   if (room !== undefined) background.run(keptSmall$(room, runs, collection, background));
   return {
     ...createReading(calls, runs),
