@@ -16,19 +16,20 @@ import type { BaselineCheck } from '@millrace/evals/file';
 import type { EvalArguments } from '../command-line/arguments.js';
 import { exitCodes, wrongUsage } from '../exit-codes.js';
 import { printable } from '../presentation/printable.js';
+import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { eventLine } from './eval-json.js';
 import { loadEval, type LoadedEval } from './load-eval.js';
 
 /** Runs evaluations one after another, and compares each with its baseline. Resolves to the exit code. */
 export const runEval = async (setting: Setting<EvalArguments>): Promise<number> => {
-  const { given, environment } = setting;
+  const { given, environment, errorTheme } = setting;
   let code = 0;
   for (const file of given.files) {
     const loaded = await loadEval(file, environment.directory);
     if ('problem' in loaded) {
       const hint = '(for more information: npx @millrace/cli eval --help)';
-      environment.stderr.write(`error: ${loaded.problem}\n${hint}\n`);
+      environment.stderr.write(wrapFor(`error: ${loaded.problem}\n${hint}\n`, errorTheme));
       return wrongUsage;
     }
     // A damaged baseline must not be found after the calls, which cost money.
@@ -75,7 +76,7 @@ const play = async (setting: Setting<EvalArguments>, loaded: LoadedEval): Promis
   if (summary !== undefined) return { code: settle(setting, summary, loaded) };
   const count = cases[0] === undefined ? '' : ` of ${cases[0].caseCount}`;
   const why = `Stopped after ${cases.length}${count} cases. Nothing was compared.`;
-  stderr.write(`${errorTheme.colors.yellow(why)}\n`);
+  stderr.write(`${wrapFor(errorTheme.colors.yellow(why), errorTheme)}\n`);
   return { code: 1, stopped: all.find((it) => it.type === 'end')?.stopped };
 };
 

@@ -7,6 +7,7 @@ import { fromRagflow, type Unmapped } from '@millrace/flow/ragflow';
 import type { FlowArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import { printable } from '../presentation/printable.js';
+import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { runFlow } from './run-flow.js';
 
@@ -86,14 +87,12 @@ const check = (
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   const verdict = document === undefined ? 'not a flow' : count;
   const lines = [
-    isFine
-      ? `${given.file}: ${colors.green('no problems')}`
-      : `${given.file}: ${colors.red(verdict)}`,
-    ...problems.flatMap((problem) => problemLines(problem)),
+    `${printable(given.file)}: ${isFine ? colors.green('no problems') : colors.red(verdict)}`,
+    ...problems.flatMap((problem) => problemLines(problem)).map(printable),
     ...(unmapped.length === 0 ? [] : ['', colors.bold('Not mapped:')]),
-    ...unmapped.map((it) => `  ${unmappedLine(it)}`),
+    ...unmapped.map((it) => printable(`  ${unmappedLine(it)}`)),
   ];
-  output.stream.write(`${lines.map(printable).join('\n')}\n`);
+  output.stream.write(`${wrapFor(lines.join('\n'), theme)}\n`);
   return isFine ? 0 : 1;
 };
 
@@ -113,5 +112,5 @@ const noteUnmapped = (
 ): void => {
   if (unmapped.length === 0 || !isHumanOutput(given)) return;
   const note = `${unmapped.length} parts of the canvas are not mapped: npx @millrace/cli flow check ${given.file} --from ragflow`;
-  environment.stderr.write(`${errorTheme.colors.dim(note)}\n`);
+  environment.stderr.write(`${wrapFor(errorTheme.colors.dim(note), errorTheme)}\n`);
 };

@@ -18,19 +18,19 @@ import { readCosts } from '../read-costs.js';
 import type { Setting } from '../setting.js';
 import { askPerson } from './ask-person.js';
 import { presentLive } from './present-live.js';
+import { wrapFor } from '../presentation/wrap.js';
 
 /** Runs a flow with the resources of the command. Resolves to the exit code. */
 export const runFlow = async (
   setting: Setting<FlowArguments>,
   document: unknown,
 ): Promise<number> => {
-  const { given, environment, output, theme } = setting;
+  const { given, environment, output, theme, errorTheme } = setting;
   const asked = await firstValueFrom(givenQuestion$(given, environment));
   if (asked.type !== 'question') {
     const why = asked.type === 'missing' ? asked.why : 'pass the input of the flow.';
-    environment.stderr.write(
-      `error: ${why}\n(for more information: npx @millrace/cli flow run --help)\n`,
-    );
+    const text = `error: ${why}\n(for more information: npx @millrace/cli flow run --help)\n`;
+    environment.stderr.write(wrapFor(text, errorTheme));
     return wrongUsage;
   }
   const costs = await readCosts(setting);

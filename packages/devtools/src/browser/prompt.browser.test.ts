@@ -259,6 +259,26 @@ describe('a link', () => {
   });
 });
 
+describe('the address of a call', () => {
+  it('opens a call of a store that is not in the list', async () => {
+    const { page, server } = await open({}, `#token=${token}&call=old`);
+    server.answer = ({ path }) => {
+      if (path === 'calls/old')
+        server.send(
+          { line: 'calls', calls: [entryOf('old', { startedAt: 1 })] },
+          { line: 'log', id: 'old', from: 0, items },
+        );
+      return undefined;
+    };
+    server.send({ ...hello, source: 'store', pageSize: 1 } as FeedLine, {
+      ...{ line: 'calls', calls: [entryOf('new')] },
+    });
+    await page.locator('[data-call=old].shown').waitFor();
+    await page.getByTestId('conversation').getByText('Boat or train?').waitFor();
+    expect(server.asked.filter(({ path }) => path === 'calls/old').length).toBeGreaterThan(0);
+  });
+});
+
 const older = async (page: Page, server: FakeServer, id: string): Promise<void> => {
   server.send({ line: 'calls', calls: [entryOf(id, { startedAt: 2 })] });
   await page.locator('.call-list').evaluate((list) => (list.scrollTop = list.scrollHeight));
