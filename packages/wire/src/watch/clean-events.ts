@@ -9,7 +9,7 @@ interface Piece {
 
 /**
  * Cleans a body, also of secrets that are spread over the events of a stream, such as a key that the model streams: the strings
- * at the same place of each event are joined and cleaned. An event that has a part of a secret is written anew. Of a body that
+ * at the same place of each event are joined and cleaned. An event that has a part of a secret is serialized again. Of a body that
  * is not whole, the last word of each text is left out: it may be a part of a secret.
  */
 export const cleanEvents = (

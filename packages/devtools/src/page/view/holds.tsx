@@ -105,7 +105,7 @@ const useEdit = ({ id, event }: Hold) => {
   const { session, client, send, set } = useDevtools();
   const [original] = useState(() => editableText(event));
   const [text, setText] = useState(original);
-  // What was typed counts, also before it is drawn.
+  // The typed text counts, also before it is drawn.
   const typed = useRef(original);
   const isSent = useRef(false);
   const type = (next: string) => {
