@@ -144,7 +144,7 @@ const followed$ = (
 const isExchange = (value: unknown): value is Exchange =>
   isRecord(value) && typeof value['body'] === 'string';
 
-/** Sends each request when those before it have been answered, whatever the answer: a breakpoint is set before a call continues. */
+/** Sends each request when those before it have been answered, or have failed: a breakpoint is set before a call continues. */
 const createQueue = () => {
   let last$: Observable<never> = EMPTY;
   return (request$: Observable<never>): Observable<never> =>
