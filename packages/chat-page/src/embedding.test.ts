@@ -133,6 +133,36 @@ describe('a page that other sites embed', () => {
     );
     expect(create).toThrow(expect.objectContaining({ code: 'config' }));
   });
+
+  it('names the entry that is no origin', () => {
+    expect(() => chatPage({ embedIn: [shop, 'shop.example'] })).toThrow(
+      'This one is none: "shop.example".',
+    );
+  });
+
+  it('is refused in words where it may not be shown', async () => {
+    const get = serverOf({ embedIn: [shop] });
+    const framedBy = (referer: string) => ({
+      headers: { ...fetched('iframe').headers, referer },
+    });
+    for (const [path, referer, words] of [
+      ['/embed', 'https://evil.example/a', "Pages of 'https://evil.example' may not show this"],
+      ['/', `${shop}/`, 'This page may not be shown within another site.'],
+    ] as const) {
+      const refused = await get(path, framedBy(referer));
+      expect([refused.status, refused.headers.get('content-type')]).toEqual([
+        403,
+        'text/html; charset=utf-8',
+      ]);
+      // Otherwise the browser would show a page of its own.
+      expect(policyOf(refused)).not.toContain('frame-ancestors');
+      expect(refused.headers.get('x-frame-options')).toBeNull();
+      const text = (await refused.text()).replaceAll('&#39;', "'");
+      expect(text).toContain(words);
+      expect(text).not.toContain('{');
+    }
+    expect((await get('/embed', framedBy(`${shop}/`))).status).toBe(200);
+  });
 });
 
 const post = (path: string, body: unknown, referer?: string, method = 'POST') =>

@@ -31,6 +31,15 @@ export const isOrigins: Rule = [
   "a list of up to 50 origins in lower case, with scheme, host and any other port, without wildcard and path, such as ['https://shop.example']",
 ];
 
+/** Throws for an entry that is no origin, and names it. */
+export const assertOrigins = (embedIn: unknown): void => {
+  const entries: readonly unknown[] = Array.isArray(embedIn) ? embedIn : [];
+  const wrong = entries.find((it) => typeof it !== 'string' || !isOrigin(it));
+  if (wrong === undefined) return;
+  const message = `chatPage(): 'embedIn' must be ${isOrigins[1]}. This one is none: ${JSON.stringify(wrong)}.`;
+  throw new MillraceError('config', message);
+};
+
 const folderOf = (path: string): string => path.replace(/\/+$/u, '');
 
 /** The document for frames, and below it the script. */

@@ -4,7 +4,7 @@ import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 import { answersRoute } from './answers.js';
-import { assertNoDecision, embeddedRoutes, isOrigins } from './embedding.js';
+import { assertNoDecision, assertOrigins, embeddedRoutes, isOrigins } from './embedding.js';
 import { feedbackRoute, type OnFeedback } from './feedback.js';
 import { type UncertainBy, uncertainRoute } from './uncertain.js';
 
@@ -73,6 +73,7 @@ export interface ChatPageOptions {
  * so browsers keep them. A wrong option is a `config` error.
  */
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
+  assertOrigins(options.embedIn);
   checkOptions('chatPage()', options, rules);
   const {
     path = '/',

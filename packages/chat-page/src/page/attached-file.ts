@@ -13,7 +13,10 @@ export const filePartOf = async (file: File): Promise<FilePart> => {
   if (blob.size > maxFileBytes) {
     throw new Error(`${file.name} is too large: a file may have ${maxFileBytes / 1e6} MB.`);
   }
-  const mediaType = /^[\w.+-]+\/[\w.+-]+/u.exec(blob.type)?.[0] ?? 'application/octet-stream';
+  const mediaType =
+    /^[\w.+-]+\/[\w.+-]+/u.exec(blob.type)?.[0] ??
+    (await heicOf(file)) ??
+    'application/octet-stream';
   const base64 = (await dataUrlOf(blob, file.name)).replace(/^[^,]*,/u, '');
   return {
     type: 'file',
@@ -36,6 +39,17 @@ const pictureOf = async (file: File): Promise<Blob> => {
   const canvas = new OffscreenCanvas(bitmap.width * factor, bitmap.height * factor);
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return canvas.convertToBlob({ type: 'image/jpeg', quality: 0.85 });
+};
+
+/** The type of a picture of many phones, which browsers often do not know: by its name and its first bytes. */
+const heicOf = async (file: File): Promise<string | undefined> => {
+  if (!/\.hei[cf]$/iu.test(file.name)) return undefined;
+  const brand = await file
+    .slice(4, 12)
+    .text()
+    .catch(() => '');
+  if (/^ftyphe(?:ic|ix|vc|vx|im|is)$/u.test(brand)) return 'image/heic';
+  return /^ftyp(?:mif1|msf1)$/u.test(brand) ? 'image/heif' : undefined;
 };
 
 const dataUrlOf = (blob: Blob, name: string): Promise<string> =>

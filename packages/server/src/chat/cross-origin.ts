@@ -76,6 +76,12 @@ export const assertNotEmbedded = ({ method, headers }: Request, isFramed = false
     headers.get('sec-fetch-mode') === 'navigate' &&
     dests.includes(headers.get('sec-fetch-dest') ?? 'document');
   if (isOpened) return;
+  if (['iframe', 'frame'].includes(headers.get('sec-fetch-dest') ?? '')) {
+    throw refusal(
+      403,
+      "This page may not be shown within another site. Only who runs its server can allow that: for a chat page, with the option 'embedIn'.",
+    );
+  }
   throw refusal(
     403,
     "Pages of other origins may not load this as a part of themselves, such as a picture or a frame. They may ask for it with CORS, if their origin is in the option 'origins' of the server.",

@@ -115,6 +115,30 @@ export const failure = (
   return response;
 };
 
+/** The response for an error of a request: a page in words for a person whose browser opens it as a document, otherwise JSON. */
+export const shownTo =
+  ({ method, headers }: Request): ToResponse =>
+  (error, status) =>
+    ['GET', 'HEAD'].includes(method) && headers.get('sec-fetch-mode') === 'navigate'
+      ? asPage(error, status)
+      : asJson(error, status);
+
+const asPage: ToResponse = ({ userMessage }, status) =>
+  new Response(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Not available</title><body style="font:1rem/1.5 system-ui;margin:2rem"><p>${escaped(userMessage)}</p>`,
+    {
+      status,
+      headers: {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+        'x-content-type-options': 'nosniff',
+      },
+    },
+  );
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"]/gu, (char) => `&#${String(char.codePointAt(0))};`);
+
 const asJson: ToResponse = (error, status) =>
   Response.json(
     { error: error.userMessage, code: error.code, ...defined({ head: heads.get(error) }) },

@@ -6,7 +6,7 @@ import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
 import { type AddCrossOrigin, assertHost, assertNotEmbedded, crossOrigin } from './cross-origin.js';
 import type { ForRequest } from './for-request.js';
-import { type Authenticator, failure, notFound, userOf$, wrongMethod } from './guard.js';
+import { type Authenticator, failure, notFound, shownTo, userOf$, wrongMethod } from './guard.js';
 import {
   idsIn,
   type MatchedRoute,
@@ -80,7 +80,7 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
           return answered$(server, answering, found, options.user);
         }).pipe(
           catchError((cause: unknown) =>
-            of(failure(cause, options.report, answering.route?.failed)),
+            of(failure(cause, options.report, answering.route?.failed ?? shownTo(request))),
           ),
           map((response) => watched(response, answering, addCrossOrigin, ended)),
         );

@@ -1,4 +1,5 @@
 // Serves a page that is part of a package: one document, with scripts and styles of its own.
+import { MillraceError } from 'millrace';
 import { defer, map, type Observable, of } from 'rxjs';
 import { mountHeader } from '../mount.js';
 
@@ -58,11 +59,14 @@ export const pageRoutes = ({
       path,
       ...(embedIn.length > 0 && { isFramed: true }),
       answer$: (asked) =>
-        document$(
-          page.replaceAll('{server}', () => serverOf(asked)),
-          embedIn,
-          asked,
-        ),
+        defer(() => {
+          assertEmbedded(asked, embedIn);
+          return document$(
+            page.replaceAll('{server}', () => serverOf(asked)),
+            embedIn,
+            asked,
+          );
+        }),
     },
     ...assets.map((asset): PageRoute => ({
       method: 'GET',
@@ -71,6 +75,19 @@ export const pageRoutes = ({
       answer$: ({ request }) => of(assetOf(asset, request)),
     })),
   ];
+};
+
+/** Refuses a frame of a site that is not listed, in words: the browser would show a page of its own. */
+const assertEmbedded = (
+  { request: { headers } }: PageRequest,
+  embedIn: readonly string[],
+): void => {
+  const isFramed = headers.get('sec-fetch-dest') === 'iframe';
+  const referrer = headers.get('referer') ?? '';
+  const isOther = headers.get('sec-fetch-site') !== 'same-origin' && URL.canParse(referrer);
+  if (!isFramed || !isOther || embedIn.includes(new URL(referrer).origin)) return;
+  const message = `Pages of '${new URL(referrer).origin}' may not show this page. Only who runs its server can allow that, by adding this origin to the option 'embedIn'.`;
+  throw new MillraceError('refused', message, { status: 403, userMessage: message });
 };
 
 /** The root of the server for links in a document, without a slash at the end. */
