@@ -62,8 +62,6 @@ export interface PlacesOptions {
 /** The place of a call, and the messages before it. */
 export interface Placed extends Place {
   readonly path: readonly Message[];
-  /** A question has cancelled the tool calls that wait at its end. */
-  readonly isCancelled: boolean;
   /** The content of the question that the call replaces. */
   readonly question: UserMessage['content'] | undefined;
   /** Questions that the client shows and the server never received. The call asks them first. */
@@ -223,9 +221,6 @@ const placedAt = (
   const left = replaces ?? (isRunning ? undefined : leftBranch(tree, path));
   return {
     path,
-    isCancelled: tree.entries.some(
-      ({ after: before, message }) => before === path.at(-1)?.id && cancels(message),
-    ),
     question: contentAt(tree, replaces),
     ...(after !== undefined && { after }),
     ...(left !== undefined && { replaces: left }),
@@ -234,10 +229,6 @@ const placedAt = (
     ),
   };
 };
-
-const cancels = (message: Message): boolean =>
-  message.role === 'user' ||
-  (message.role === 'tool' && message.content.some(({ cancelled }) => cancelled !== undefined));
 
 const isAtHead = ({ after }: OpenRun, { head }: MessageTree): boolean =>
   after === undefined || after === head;

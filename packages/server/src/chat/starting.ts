@@ -113,14 +113,20 @@ export const createStarting = (options: StartingOptions) => {
 const assertAwaited = (
   { id }: KeptSession,
   { input }: Asked,
-  { after, path, isCancelled }: Placed,
+  { after, path }: Placed,
   runs: Runs,
 ): void => {
   const brought = resultsIn(input);
-  if (!suspensionsIn(path).some(({ toolCall }) => brought.has(toolCall.id))) return;
+  const isWaiting = suspensionsIn(path).some(({ toolCall }) => brought.has(toolCall.id));
   const places = [after, path.at(-1)?.id];
-  const isBefore = (run: OpenRun) => run.question.length > 0 && places.includes(run.after);
-  if (isCancelled || runs.ofSession(id).some(isBefore)) {
+  const isCancelled = isWaiting
+    ? runs.ofSession(id).some((run) => run.question.length > 0 && places.includes(run.after))
+    : path.some(
+        (message) =>
+          message.role === 'tool' &&
+          message.content.some(({ cancelled = [] }) => cancelled.some((it) => brought.has(it))),
+      );
+  if (isCancelled) {
     throw heldBack('This is no longer waiting for an answer.');
   }
 };
