@@ -136,11 +136,11 @@ describe('a page that other sites embed', () => {
 
   it('names the entry that is no origin', () => {
     expect(() => chatPage({ embedIn: [shop, 'shop.example'] })).toThrow(
-      'This one is none: "shop.example".',
+      'This one is wrong: "shop.example".',
     );
   });
 
-  it('is refused in words where it may not be shown', async () => {
+  it('is refused in words by a frame of another site', async () => {
     const get = serverOf({ embedIn: [shop] });
     const framedBy = (referer: string) => ({
       headers: { ...fetched('iframe').headers, referer },

@@ -36,7 +36,7 @@ export const assertOrigins = (embedIn: unknown): void => {
   const entries: readonly unknown[] = Array.isArray(embedIn) ? embedIn : [];
   const wrong = entries.find((it) => typeof it !== 'string' || !isOrigin(it));
   if (wrong === undefined) return;
-  const message = `chatPage(): 'embedIn' must be ${isOrigins[1]}. This one is none: ${JSON.stringify(wrong)}.`;
+  const message = `chatPage(): 'embedIn' must be ${isOrigins[1]}. This one is wrong: ${JSON.stringify(wrong)}.`;
   throw new MillraceError('config', message);
 };
 

@@ -195,11 +195,11 @@ describe('a person who is no programmer reads words on each card, live, after a 
       }
       const watcher = await secondTab();
       const everyone = async (words: readonly string[]) => {
-      for (const tab of [page, watcher.page]) await reads(tab, words);
-      await watcher.page.reload();
-      await reads(watcher.page, words);
-    };
-    if (waits !== undefined) {
+        for (const tab of [page, watcher.page]) await reads(tab, words);
+        await watcher.page.reload();
+        await reads(watcher.page, words);
+      };
+      if (waits !== undefined) {
         await everyone(waits);
         expect(await screens(`card-${name}-waits`)).toEqual([]);
       }
@@ -214,7 +214,7 @@ describe('a person who is no programmer reads words on each card, live, after a 
   );
 });
 
-describe('a tool of unknown outcome asks at once', () => {
+describe('a tool of unknown outcome asks before the answer has ended', () => {
   const other = { name: 'other', description: 'Asks.' };
 
   it('beside a question', async () => {

@@ -92,16 +92,7 @@ export const conversation$ = (
         filter((it) => it.isBeside),
         mergeMap(({ command }) => beside$(command)),
       ),
-      // After the state that it comes from: commands change the state at once.
-      state$.pipe(
-        map(heldIn),
-        distinctUntilChanged((before, now) => before?.toolCallId === now?.toolCallId),
-        observeOn(asapScheduler),
-        tap((command) => {
-          if (command !== undefined) own$.next(command);
-        }),
-        ignoreElements(),
-      ),
+      held$(state$, own$),
       others$(server.changes$(id), isVisible$).pipe(
         tap((change) => {
           change$.next(change);
@@ -119,6 +110,18 @@ export const conversation$ = (
       startWith(state$.value),
     );
   });
+
+/** Sends what the user has given while the answer ran, after the state that it comes from. */
+const held$ = (state$: Observable<Conversation>, own$: Subject<Command>): Observable<never> =>
+  state$.pipe(
+    map(heldIn),
+    distinctUntilChanged((before, now) => before?.toolCallId === now?.toolCallId),
+    observeOn(asapScheduler),
+    tap((command) => {
+      if (command !== undefined) own$.next(command);
+    }),
+    ignoreElements(),
+  );
 
 /** The facts of answers whose ends this tab does not know. */
 const facts$ = (

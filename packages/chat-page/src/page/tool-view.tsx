@@ -133,7 +133,7 @@ const statusOf = (
   return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
 };
 
-/** What a message knows of a tool call beside its result. */
+/** The parts of a message about a tool call. */
 const aboutOf = ({ part: { toolCallId }, message: { parts } }: PartProps<ToolPart>) => {
   const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
   return {
@@ -158,8 +158,8 @@ export const Tool = (props: PartProps<ToolPart>) => {
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
   const words = wordsFor.get(word);
-  const isTold = words !== undefined || asked !== undefined;
-  const hasOutput = !isTold && output !== undefined && (state === 'running' || state === 'done');
+  const isInWords = words !== undefined || asked !== undefined;
+  const hasOutput = !isInWords && output !== undefined && (state === 'running' || state === 'done');
   const hasView = hasOutput && state === 'done' && viewOf(output) !== '';
   const settings = useContext(ActionsContext)?.settings;
   const views = useForms(hasView);
@@ -187,7 +187,7 @@ export const Tool = (props: PartProps<ToolPart>) => {
         {hasOutput && !isReply && !hasView && (
           <Values label={state === 'running' ? 'Progress' : 'Result'} value={output} />
         )}
-        {errorText !== undefined && (!isTold || state !== 'failed') && (
+        {errorText !== undefined && (!isInWords || state !== 'failed') && (
           <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
         )}
         {state === 'denied' && approval?.reason !== undefined && (

@@ -27,7 +27,7 @@ export const NotSent = ({ value }: { readonly value: unknown }) => (
   <Values label="Not sent, because the tool call has ended" value={value} />
 );
 
-/** What cannot be told in words, such as arguments that are no JSON. */
+/** A value as JSON, folded, or text that has no words, such as broken arguments. */
 export const Raw = ({ value }: { readonly value: unknown }) => (
   <Fold class="raw" title="Raw">
     <Json value={value} />

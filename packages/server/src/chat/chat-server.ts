@@ -128,11 +128,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const served: ServerOfRoutes = {
     agent,
     approvals: given.approvals,
-    masks: defined({
-      onToolError: given.onToolError,
-      // The users of a queue write reasons, and read them.
-      onDenial: given.onDenial ?? (given.approvals && (({ reason }) => reason)),
-    }),
+    masks: masksOf(given),
     parts: {
       ...defined({ convertPart: given.convertPart }),
       onWarning: (warning) => {
@@ -181,6 +177,10 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     close: (closing) => lastValueFrom(close$(closing), { defaultValue: undefined }),
   };
 };
+
+/** The users of an approval queue write the reasons of denials, so they read them. */
+const masksOf = ({ onToolError, onDenial, approvals }: ChatServerOptions): MaskOptions =>
+  defined({ onToolError, onDenial: onDenial ?? (approvals && (({ reason }) => reason)) });
 
 export const checkServer = (
   place: string,

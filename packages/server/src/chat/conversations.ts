@@ -127,7 +127,6 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     ...options,
     ...{ calls, runs, sessions, titles, background, inTurn$ },
   });
-  // First: a store that writes at once has written the events of resumed calls when they have been resumed.
   background.run(written$(runs, calls));
   background.run(sessions.recovered$);
   if (room !== undefined) background.run(keptSmall$(room, runs, collection, background));
@@ -179,7 +178,7 @@ const createContents = (
     ),
 });
 
-/** Passes on to running calls which of their events have become durable. */
+/** Passes on to running calls which of their events have become durable. Subscribed before calls are resumed: a synchronous store writes their events meanwhile. */
 const written$ = (runs: Runs, calls: CallStore): Observable<unknown> =>
   (calls.written$ ?? EMPTY).pipe(
     tap(([callId, seq]) => {

@@ -117,7 +117,7 @@ const outcomeOf = (result: ToolResultBlock | undefined): object => {
   return { state: 'output-available', output: outputOf(result) };
 };
 
-/** What a tool call waits for, or has waited for: a client shows the question with its answer. */
+/** The part for the wait of a tool call, also after it: a client shows the question with its answer. */
 const waitOf = (
   toolCall: ToolCallData,
   waited: Suspended | undefined,
