@@ -2,6 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { Buffer } from 'node:buffer';
+import console from 'node:console';
+import { performance } from 'node:perf_hooks';
+import process from 'node:process';
 
 const filler = (words, length) => `${words} `.repeat(Math.ceil(length / (words.length + 1)));
 const search = (query) => ['search', { query }];

@@ -98,8 +98,8 @@ export const bytesOf = (text: string): number => new TextEncoder().encode(text).
 const maxFiles = 10_000;
 
 /**
- * Checks paths, content and sizes before a file system gets them. Writes wait for each other: two at once could both take what is
- * left. `sizes$` emits the size of each file once.
+ * Checks paths, content and sizes before a file system gets them. Writes wait for each other: two could both take what is left.
+ * `sizes$` emits the size of each file once.
  */
 export const checkedFiles = (
   files: FileSystem,

@@ -66,24 +66,11 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
   const { maxBytes = 2_000_000, maxTotalBytes = 50_000_000 } = options;
   const index = (): Memory => memory(`${id}/index`);
   const fileAt = (path: string): Memory => memory(`${id}/file/${path}`);
-  const sizes = new Map<string, Size>();
-  const measured$ = (path: string): Observable<unknown> => {
-    const file = fileAt(path);
-    return file.load$().pipe(
-      last(),
-      tap((versions) => sizes.set(path, sizeOf(versions, isTree(file)))),
-    );
-  };
   const list$ = defer(() => index().load$()).pipe(
     last(),
     map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
   );
-  const sizes$ = list$.pipe(
-    concatMap((paths) => paths.filter((path) => !sizes.has(path))),
-    concatMap(measured$),
-    ignoreElements(),
-    endWith(sizes),
-  );
+  const { measured$, sizes$ } = measured(fileAt, list$);
   const written$ = (path: string, content: FileContent, key: string): Observable<unknown> =>
     fileAt(path)
       .load$()
@@ -125,6 +112,25 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
     { maxBytes, maxTotalBytes },
     sizes$,
   );
+};
+
+/** Measures each file once, and those that are written. */
+const measured = (fileAt: (path: string) => Memory, list$: Observable<readonly string[]>) => {
+  const sizes = new Map<string, Size>();
+  const measured$ = (path: string): Observable<unknown> => {
+    const file = fileAt(path);
+    return file.load$().pipe(
+      last(),
+      tap((versions) => sizes.set(path, sizeOf(versions, isTree(file)))),
+    );
+  };
+  const sizes$ = list$.pipe(
+    concatMap((paths) => paths.filter((path) => !sizes.has(path))),
+    concatMap(measured$),
+    ignoreElements(),
+    endWith(sizes),
+  );
+  return { measured$, sizes$ };
 };
 
 /** The bytes of all versions, without their keys. */

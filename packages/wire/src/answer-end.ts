@@ -69,27 +69,20 @@ export class AnswerEnd {
 
   /** Whether there is a finish or a failure, and nothing but usage may follow. */
   get isComplete(): boolean {
-    return this.#isAnnounced && this.#hasResult;
+    return this.#isAnnounced && (this.#finish ?? this.#failure) !== undefined;
   }
 
-  get #hasResult(): boolean {
-    return this.#finish !== undefined || this.#failure !== undefined;
-  }
-
-  /** Holds a failure until the response ends, because its usage may follow. */
-  fail(failure: MillraceError): void {
-    this.#failure ??= failure;
-    this.#announce();
-  }
-
-  /** Notes what one event of the answer contains, and holds its finish. */
+  /** Notes what one event of the answer contains, and holds its finish, or its failure: then, its usage may follow, and nothing else. */
   note(pieces: readonly Piece[]): void {
     let hasContent = false;
     let hasCall = false;
     let hasFinish = false;
     let isAnnounced = false;
     for (const piece of pieces) {
-      if (piece.type === 'done') isAnnounced = !this.#isAnnounced;
+      if (piece.type === 'failed') {
+        this.#failure ??= piece.error;
+        isAnnounced = true;
+      } else if (piece.type === 'done') isAnnounced = !this.#isAnnounced;
       else if (piece.type === 'finish') {
         hasFinish = true;
         this.#finish = piece;
@@ -99,7 +92,7 @@ export class AnswerEnd {
       }
     }
     if (hasContent) this.#hasMore = true;
-    if (this.#finish === undefined) this.#isAnnounced ||= isAnnounced;
+    if ((this.#finish ?? this.#failure) === undefined) this.#isAnnounced ||= isAnnounced;
     else this.#limit({ hasContent, hasCall, hasFinish, isAnnounced });
   }
 
@@ -109,7 +102,8 @@ export class AnswerEnd {
 
   watch(): void {
     this.#readTime();
-    if (!this.#hasResult || this.#waitMs === undefined || this.#timer !== undefined) return;
+    const result = this.#finish ?? this.#failure;
+    if (result === undefined || this.#waitMs === undefined || this.#timer !== undefined) return;
     const { scheduler } = this.#context;
     this.#until ??= scheduler.now() + this.#waitMs;
     this.#timer = scheduler.schedule(
@@ -137,10 +131,7 @@ export class AnswerEnd {
   #limit({ hasContent, hasCall, hasFinish, isAnnounced }: Noted): void {
     if (hasContent) this.#wait(this.#limitOf(hasCall ? waits.nextCall : waits.rest), false);
     else if (hasFinish) this.#wait(this.#limitOf(waits.rest), true);
-    if (isAnnounced) this.#announce();
-  }
-
-  #announce(): void {
+    if (!isAnnounced) return;
     this.#isAnnounced = true;
     this.#endings.staysOpen = false;
     this.#wait(announcedMs, true);

@@ -209,8 +209,7 @@ class Reception implements Receiver {
       if (piece.type === 'failed') {
         const isFinished = isComplete && this.#end.failure === undefined;
         if (isFinished || type !== 'event') throw piece.error;
-        this.#end.fail(piece.error);
-        return;
+        continue;
       }
       this.#count(piece);
       if (piece.type === 'done' || piece.type === 'finish') continue;

@@ -71,11 +71,8 @@ export const embeddings = (
   options: EmbeddingsOptions = {},
 ): EmbeddingModel => {
   checkProfile(profile);
-  checkModelCall({
-    vendor: profile.name,
-    example: exampleOf(profile, 'text-embedding-3-small'),
-    ...{ model, options, rules },
-  });
+  const example = exampleOf(profile, 'text-embedding-3-small');
+  checkModelCall({ vendor: profile.name, example, model, options, rules });
   const { dimensions, encoding, body, onUsage } = options;
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, '/embeddings', options);

@@ -19,4 +19,4 @@ export {
   type Span,
 } from './passages.js';
 export { retrieve } from './retrieve.js';
-export { citableIn, type NamedResult, retrieverTool } from './retriever-tool.js';
+export { citableIn, retrieverTool } from './retriever-tool.js';

@@ -74,7 +74,10 @@ describe('retrieverTool', () => {
       first: 1,
       passages: [passage('mill.md'), passage('gate.md')],
     });
-    const { cited, unknown } = citationsIn('It closes [2], they say [7].', citableIn(events, [search]));
+    const { cited, unknown } = citationsIn(
+      'It closes [2], they say [7].',
+      citableIn(events, [search]),
+    );
     expect(cited).toMatchObject([{ number: 2, passage: { source: 'gate.md' } }]);
     expect(unknown).toMatchObject([{ number: 7 }]);
   });

@@ -148,29 +148,19 @@ const lastNumberIn = (messages: ToolContext['messages'], name: string): number =
   return most;
 };
 
-/** A result of a tool, and who returned it, as in `postActing` events. */
-export interface NamedResult {
-  readonly toolCall: { readonly name: string };
-  readonly result: { readonly details?: unknown };
-}
-
 /**
- * Returns the passages in `postActing` events of retriever tools, at the place of their numbers:
- * `citationsIn(textOf(reply), citableIn(events, [search]))`. Other tools are skipped, whatever their details have: those may be data of
- * a server, which must not become sources.
+ * Returns the passages in `postActing` events of retriever tools, at the place of their numbers: `citationsIn(textOf(reply),
+ * citableIn(events, [search]))`. Other tools are skipped: their details may be data of a server, which must not become sources.
  */
 export const citableIn = (
-  events: Iterable<NamedResult>,
+  events: Iterable<{ toolCall: { readonly name: string }; result: { readonly details?: unknown } }>,
   tools: readonly Pick<Tool, 'name'>[],
 ): readonly RetrievedPassage[] => {
-  const names = new Set(tools.map(({ name }) => name));
   const passages: RetrievedPassage[] = [];
   for (const { toolCall, result } of events) {
     const { details } = result;
-    if (!names.has(toolCall.name) || !isDetails(details)) continue;
-    for (const [at, passage] of details.passages.entries()) {
-      passages[details.first - 1 + at] = passage;
-    }
+    if (!tools.some(({ name }) => name === toolCall.name) || !isDetails(details)) continue;
+    details.passages.forEach((it, at) => (passages[details.first - 1 + at] = it));
   }
   return passages;
 };
