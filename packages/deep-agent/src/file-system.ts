@@ -75,7 +75,7 @@ export const toPath = (given: string): string => {
 /** Text as every file system can store it: halves of characters and NUL become U+FFFD. */
 const toText = (text: string): string => text.replace(/[\p{Cs}\0]/gu, '\ufffd');
 
-/** What a model can write: into one file, and into all of them, up to 10,000. */
+/** Limits of the writes of a model: to one file, and to all of them, up to 10,000. */
 export interface FileLimits {
   /** The maximum size of a file, in bytes. */
   readonly maxBytes: number;
