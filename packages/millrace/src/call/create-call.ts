@@ -88,8 +88,7 @@ export const createCall = (setup: CallSetup): CreatedCall => {
   const deliver = parentScope?.deliver ?? createTrampoline();
   // `local(cell)`: the mutable value of a cell, made on first use, for the call or for the family.
   const local = createLocals(familyCells);
-  const numbers = local(numbering);
-  const nextSeq = (): number => (numbers.last += 1);
+  const nextSeq = (): number => (local(numbering).last += 1);
   // A cell of the family: the outermost call sets the budget of all.
   if (parentScope === undefined && options.limits?.retryBudget !== undefined) {
     local(retries).budget = createRetryBudget(options.limits.retryBudget);

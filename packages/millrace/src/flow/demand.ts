@@ -24,31 +24,26 @@ export const defaultHighWaterMark = 64;
 /** Creates the demand of one consumer. A level, not a count of credits, so filters do not consume it. */
 export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
   if (!(highWaterMark >= 1)) throw misuse(`createDemand() needs a high-water mark of at least 1.`);
-  // Sources read it for each chunk, which a field makes cheap.
   let isOpen = true;
   let released = false;
-  const change$ = new BehaviorSubject(undefined);
-  const set = (level: boolean): void => {
-    isOpen = level;
-    change$.next(undefined);
-  };
+  const level$ = new BehaviorSubject(isOpen);
   return {
     get isOpen() {
       return isOpen;
     },
     // If the level changed during its delivery, later observers get the current one.
-    open$: change$.pipe(
+    open$: level$.pipe(
       map(() => isOpen),
       distinctUntilChanged(),
     ),
     backlog: (waiting) => {
       if (released) return;
-      if (waiting >= highWaterMark) set(false);
-      else if (waiting <= highWaterMark / 2) set(true);
+      if (waiting >= highWaterMark) level$.next((isOpen = false));
+      else if (waiting <= highWaterMark / 2) level$.next((isOpen = true));
     },
     release: () => {
       released = true;
-      set(true);
+      level$.next((isOpen = true));
     },
   };
 };
@@ -67,35 +62,30 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
 
 class Joined implements JoinableDemand {
   private members: readonly Demand[];
-  private readonly change$ = new BehaviorSubject(undefined);
+  private readonly members$: BehaviorSubject<readonly Demand[]>;
   readonly open$: Observable<boolean>;
 
   constructor(first: readonly Demand[]) {
-    this.members = first;
-    this.open$ = this.change$.pipe(
-      switchMap(() => allOpen$(this.members)),
+    this.members$ = new BehaviorSubject((this.members = first));
+    this.open$ = this.members$.pipe(
+      switchMap(allOpen$),
       distinctUntilChanged(),
       restoreAsyncContext(),
     );
   }
 
   get isOpen(): boolean {
-    for (const { isOpen } of this.members) if (!isOpen) return false;
-    return true;
+    return this.members.every(({ isOpen }) => isOpen);
   }
 
   join(demand: Demand): () => void {
-    this.set([...this.members, demand]);
+    this.members$.next((this.members = [...this.members, demand]));
     return () => {
       // A demand that joined twice is removed once.
       const index = this.members.lastIndexOf(demand);
-      if (index !== -1) this.set(this.members.toSpliced(index, 1));
+      if (index === -1) return;
+      this.members$.next((this.members = this.members.toSpliced(index, 1)));
     };
-  }
-
-  private set(members: readonly Demand[]): void {
-    this.members = members;
-    this.change$.next(undefined);
   }
 }
 

@@ -23,7 +23,7 @@ export const exactJson = (text: string): unknown => {
   }
 };
 
-/** Reads one character in sixteen, which a longer number has: if it is a digit, so is the eighth one before or after it. Most are none, and cost no call. */
+/** A longer number has one character in sixteen, and the eighth before or after it. */
 const hasLongNumber = (text: string): boolean => {
   for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
     const code = text.charCodeAt(at);
