@@ -26,6 +26,23 @@ describe('joinDemand', () => {
     expect(all.isOpen).toBe(false);
   });
 
+  it('I16: emits the current level to each observer, also if one joins a demand when it hears it', () => {
+    const closed = createDemand(2);
+    closed.backlog(2);
+    const all = joinDemand();
+    const leave = all.join(closed);
+    let again = 0;
+    const first = all.open$.subscribe((isOpen) => {
+      if (isOpen && again++ === 0) all.join(closed);
+    });
+    const seen: boolean[] = [];
+    const second = all.open$.subscribe((isOpen) => seen.push(isOpen));
+    leave();
+    expect({ isOpen: all.isOpen, seen: seen.at(-1) }).toEqual({ isOpen: false, seen: false });
+    first.unsubscribe();
+    second.unsubscribe();
+  });
+
   it('is open if nothing closes it', () => {
     expect(joinDemand(undefined).isOpen).toBe(true);
   });

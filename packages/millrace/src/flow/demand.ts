@@ -68,7 +68,8 @@ class Joined implements JoinableDemand {
   constructor(first: readonly Demand[]) {
     this.members$ = new BehaviorSubject((this.members = first));
     this.open$ = this.members$.pipe(
-      switchMap(allOpen$),
+      // If one joins during the delivery, later observers get the current list.
+      switchMap(() => allOpen$(this.members)),
       distinctUntilChanged(),
       restoreAsyncContext(),
     );
