@@ -381,6 +381,63 @@ describe('a remote agent that misbehaves', () => {
     expect(html).toBe('invalidResponse');
   });
 
+  const statusOf = (taskId: string, contextId: string, state: string, says = '') => ({
+    statusUpdate: {
+      ...{ taskId, contextId },
+      status: { state, message: { messageId: 's', role: 'ROLE_AGENT', parts: [{ text: says }] } },
+    },
+  });
+  const taskOf = (id: string, contextId: string, state: string, says = '') => ({
+    task: { id, ...statusOf(id, contextId, state, says).statusUpdate },
+  });
+  const artifact = (taskId: string, contextId: string, says: string) => ({
+    artifactUpdate: {
+      ...{ taskId, contextId, append: false, lastChunk: true },
+      artifact: { artifactId: 'a', parts: [{ text: says }] },
+    },
+  });
+  const [works, isDone] = ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'];
+  it.each<[what: string, updates: readonly object[]]>([
+    ['a task', [taskOf('T2', 'c', isDone, 'SECRET')]],
+    ['a status', [statusOf('T2', 'c', isDone, 'SECRET')]],
+    ['a status that fails', [statusOf('T2', 'c', 'TASK_STATE_FAILED', 'SECRET')]],
+    ['a question', [statusOf('T2', 'c', 'TASK_STATE_INPUT_REQUIRED', 'SECRET')]],
+    ['an artifact', [artifact('T2', 'c', 'SECRET'), statusOf('T2', 'c', isDone)]],
+    [
+      'a message',
+      [
+        {
+          message: {
+            messageId: 'm',
+            taskId: 'T2',
+            role: 'ROLE_AGENT',
+            parts: [{ text: 'SECRET' }],
+          },
+        },
+      ],
+    ],
+    ['a status in another context', [statusOf('T1', 'other', isDone, 'SECRET')]],
+    ['an artifact in another context', [artifact('T1', 'other', 'SECRET')]],
+  ])('X45: sends %s of another task, which is ignored', async (_what, updates) => {
+    const own = [artifact('T1', 'c', 'mine'), statusOf('', '', isDone)];
+    const results = [taskOf('T1', 'c', works), ...updates, ...own];
+    const listener = stream(...results.map((result) => ({ jsonrpc: '2.0', id: 1, result })));
+    await withServer(listener, async (url) => {
+      const { result, isError, progress } = await ran(a2aTool(url, about));
+      expect([result, isError]).toEqual(['mine', false]);
+      expect(JSON.stringify(progress)).not.toContain('SECRET');
+    });
+  });
+
+  it('X45: answers a message to a task with another one, which is ignored', async () => {
+    const result = taskOf('T2', 'c', isDone, 'SECRET');
+    await withServer(stream({ jsonrpc: '2.0', id: 1, result }), async (url) => {
+      const asked = await ran(a2aTool(url, about), { message: 'Blue.', taskId: 'T1' });
+      expect(asked.isError).toBe(true);
+      expect(asked.result).not.toContain('SECRET');
+    });
+  });
+
   it('answers with a status of HTTP', async () => {
     const status = async (code: number) =>
       (

@@ -45,6 +45,7 @@ import { messageOf, textPart } from './parts.js';
 import { type A2aLimits, connected$, type Remote, remoteError, requested$ } from './remote.js';
 import {
   isAtRest,
+  isOwn,
   noTask,
   ofTask,
   outputOf,
@@ -53,6 +54,7 @@ import {
   type RemoteTask,
   suspendedBy,
   taskAfter,
+  type TaskIds,
 } from './remote-task.js';
 
 /** Options of `a2aTool`. */
@@ -207,8 +209,8 @@ const requestOf = (message: string, ids: MessageIds): SendMessageRequest => ({
 /** The question of a suspended call. A request alone would not do: any tool, and so a model, may write one. */
 const questionOf = (name: string, suspension: Suspension): Omit<RemoteQuestion, 'question'> => {
   const { toolCall, by, request } = suspension;
-  const isOwn = by === suspendedBy && toolCall.name === name && isRecord(request);
-  const { taskId, contextId } = isOwn ? request : {};
+  const isOwnQuestion = by === suspendedBy && toolCall.name === name && isRecord(request);
+  const { taskId, contextId } = isOwnQuestion ? request : {};
   if (typeof taskId === 'string' && typeof contextId === 'string') return { taskId, contextId };
   throw new MillraceError(
     'invalidResume',
@@ -236,7 +238,7 @@ const run$ = (
 ): Observable<RemoteProgress | ToolOutput> =>
   defer(() => {
     const { client, remote, scheduler } = running;
-    const tracker = createTracker();
+    const tracker = createTracker(request.message);
     /** Joins the task again if its stream has ended before the task. */
     const rest$ = (attempt: number, error?: unknown): Observable<RemoteProgress> => {
       if (isAtRest(tracker.task)) return EMPTY;
@@ -264,21 +266,23 @@ const run$ = (
     );
   });
 
-/** Keeps the state of a remote task up to date. */
-const createTracker = () => {
+/** Keeps the state of a remote task up to date. Ignores updates of other tasks than the one that was asked for. */
+const createTracker = ({ taskId, contextId }: TaskIds = noTask) => {
+  const asked = { taskId, contextId };
   let task = noTask;
   return {
     get task() {
       return task;
     },
     found: (it: Parameters<typeof ofTask>[0]): void => {
-      task = ofTask(it);
+      const found = ofTask(it);
+      if (isOwn(task, found)) task = found;
     },
     /** Follows the updates of the task until it is at rest, and emits its progress. */
     followed$: (update$: Observable<Parameters<typeof taskAfter>[1]>): Observable<RemoteProgress> =>
       update$.pipe(
         map((update) => {
-          const [next, progress] = taskAfter(task, update);
+          const [next, progress] = taskAfter(task, update, asked);
           task = next;
           return { next, progress };
         }),

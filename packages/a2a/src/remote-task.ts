@@ -54,10 +54,23 @@ export const ofTask = ({ id, contextId, status, artifacts }: Task): RemoteTask =
   statement: status?.message?.parts ?? [],
 });
 
+/** The ids by which a stream is recognized; an empty one is not known yet. */
+export type TaskIds = Pick<RemoteTask, 'taskId' | 'contextId'>;
+
+/** Whether an update is of this task. One without an id is of the task of its stream. */
+export const isOwn = (own: TaskIds, named: Partial<TaskIds>): boolean =>
+  isSameId(own.taskId, named.taskId) && isSameId(own.contextId, named.contextId);
+
+const isSameId = (own: string, named = ''): boolean => own === '' || named === '' || own === named;
+
+/** The task after an update, and the progress to report. Ignores an update of another task or context. */
 export const taskAfter = (
   task: RemoteTask,
   { payload }: StreamResponse,
+  asked: TaskIds = noTask,
 ): readonly [RemoteTask, RemoteProgress | undefined] => {
+  const own = task.taskId === '' ? asked : task;
+  if (payload !== undefined && !isOwn(own, idsOf(payload))) return [task, undefined];
   switch (payload?.$case) {
     case 'message': {
       const { contextId, parts } = payload.value;
@@ -69,26 +82,37 @@ export const taskAfter = (
       return [next, progressOf(next, next.statement)];
     }
     case 'statusUpdate': {
-      const { taskId, contextId, status } = payload.value;
+      const { status } = payload.value;
       const next = {
         ...task,
-        ...{ taskId, contextId },
+        ...idsAfter(task, payload.value),
         state: status?.state ?? task.state,
         statement: status?.message?.parts ?? [],
       };
       return [next, progressOf(next, next.statement)];
     }
     case 'artifactUpdate': {
-      const { artifact, append, taskId, contextId } = payload.value;
+      const { artifact, append } = payload.value;
       if (artifact === undefined) return [task, undefined];
       const artifacts = withArtifact(task.artifacts, artifact, append);
-      const next = { ...task, taskId, contextId, artifacts };
+      const next = { ...task, ...idsAfter(task, payload.value), artifacts };
       return [next, { ...progressOf(next, artifact.parts), replaces: !append }];
     }
     default:
       return [task, undefined];
   }
 };
+
+const idsOf = ({ $case, value }: NonNullable<StreamResponse['payload']>): TaskIds => ({
+  taskId: $case === 'task' ? value.id : value.taskId,
+  contextId: value.contextId,
+});
+
+/** The ids after an update, which may lack them. */
+const idsAfter = (task: RemoteTask, { taskId, contextId }: TaskIds): TaskIds => ({
+  taskId: taskId || task.taskId,
+  contextId: contextId || task.contextId,
+});
 
 const withArtifact = (
   artifacts: readonly Artifact[],
