@@ -1,6 +1,11 @@
 import { MillraceError } from 'millrace';
 import { isRecord, messageOf } from 'millrace/values';
-import { Client, type ElicitResult } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ElicitResult,
+  ProtocolError,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/client';
 import {
   catchError,
   defaultIfEmpty,
@@ -11,13 +16,16 @@ import {
   fromEvent,
   isObservable,
   map,
+  merge,
   type MonoTypeOperatorFunction,
+  NEVER,
   type Observable,
   type ObservedValueOf,
   of,
   Subject,
   take,
   takeUntil,
+  tap,
   throwError,
   throwIfEmpty,
 } from 'rxjs';
@@ -43,8 +51,14 @@ export const announcements = (toolsChanged: () => void): Announced => ({
   completed$: new Subject(),
 });
 
-/** A client of the SDK that answers the questions of a server as the options say, and announces changes. */
-export const clientOf = (server: Server, announced: Announced): Client => {
+/** Emits once the request that a question of a server belongs to has ended; immediately if there is none. */
+export type OverOf = (questionId: string | number) => Observable<unknown>;
+
+/**
+ * A client of the SDK that answers the questions of a server as the options say, and announces changes. It asks the user
+ * or the model only for an open request, and only as long as that is open.
+ */
+export const clientOf = (server: Server, announced: Announced, over: OverOf): Client => {
   const { onElicit, onElicitUrl, onSample, limits, http, roots, apps } = server;
   const changed = announced.toolsChanged;
   const client = new Client(
@@ -80,18 +94,19 @@ export const clientOf = (server: Server, announced: Announced): Client => {
   );
   const answer = answering(server);
   if (onElicit ?? onElicitUrl) {
-    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq: { signal } }) =>
-      answer(signal, elicited$(server, params, signal)),
+    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
+      answer(mcpReq, over(mcpReq.id), (signal) => elicited$(server, params, signal)),
     );
   }
   if (onSample) {
-    client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { signal } }) =>
-      answer(signal, sampled$(server, params, signal)),
+    client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>
+      answer(mcpReq, over(mcpReq.id), (signal) => sampled$(server, params, signal)),
     );
   }
   if (roots) {
-    client.setRequestHandler('roots/list', (_request, { mcpReq: { signal } }) =>
-      answer(signal, listed$(server)),
+    // Up to 2025-11-25, servers ask when they start and after changes, outside of any request. No one is asked here.
+    client.setRequestHandler('roots/list', (_request, { mcpReq }) =>
+      answer(mcpReq, NEVER, () => listed$(server)),
     );
   }
   return client;
@@ -100,21 +115,27 @@ export const clientOf = (server: Server, announced: Announced): Client => {
 /** The maximum number of open questions of a server: each may take time of a user or a model. */
 const mostQuestions = 16;
 
-/** Emits the first answer of each callback, unless the server cancels the question. */
-const answering = (
-  server: Server,
-): (<T>(signal: AbortSignal, answer$: Observable<T>) => Promise<T>) => {
+type Answering = <T>(
+  question: { readonly signal: AbortSignal },
+  over$: Observable<unknown>,
+  answer: (signal: AbortSignal) => Observable<T>,
+) => Promise<T>;
+
+/** Emits the first answer of each callback, unless the server cancels the question or its request ends. */
+const answering = (server: Server): Answering => {
   let open = 0;
-  return (signal, answer$) => {
+  return ({ signal }, over$, answer) => {
     if (open >= mostQuestions) {
       return Promise.reject(new Refusal('It has too many questions at the same time.'));
     }
     open += 1;
-    const cancelled$ = fromEvent(signal, 'abort');
+    const abort = new AbortController();
+    const ended$ = merge(fromEvent(signal, 'abort'), over$).pipe(tap(() => abort.abort()));
     return firstValueFrom(
-      answer$.pipe(
+      defer(() => answer(abort.signal)).pipe(
         withoutReason(server),
-        takeUntil(cancelled$),
+        takeUntil(ended$),
+        throwIfEmpty(notOpen),
         finalize(() => (open -= 1)),
       ),
     );
@@ -123,6 +144,13 @@ const answering = (
 
 /** An error whose message the server may see. */
 class Refusal extends Error {}
+
+/** The error that the protocol names for a question without a request. */
+const notOpen = (): ProtocolError =>
+  new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    'A question needs a request of the client that is open.',
+  );
 
 /** Hides errors of the application from the server. */
 const withoutReason = <T>(server: Server): MonoTypeOperatorFunction<T> =>

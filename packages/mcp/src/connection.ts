@@ -17,6 +17,7 @@ import {
   isObservable,
   lastValueFrom,
   map,
+  merge,
   noop,
   Observable,
   of,
@@ -36,12 +37,13 @@ import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failu
 import { overHttp, tooLong } from './http.js';
 import { createMessageReader, type MessageReader } from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
+import { createOpenRequests, type OpenRequests } from './open-requests.js';
 import { overStdio } from './stdio.js';
 
 /** A request to a server, with the options that the SDK needs. */
 export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
-export interface Connection extends Pick<MessageReader, 'leftOut'> {
+export interface Connection extends Pick<MessageReader, 'leftOut'>, Pick<OpenRequests, 'during$'> {
   readonly client: Client;
   readonly announced: Announced;
   /** Counts the announced changes of the tool list, and how many of them the list contains. */
@@ -72,9 +74,10 @@ export const connect$ = (server: Server): Observable<Connection> =>
     const following = new Subscription();
     const version$ = new BehaviorSubject(0);
     const announced = announcements(() => version$.next(version$.value + 1));
-    const open$ = new BehaviorSubject(0);
+    const requests = createOpenRequests();
+    const { during$, idle$ } = requests;
     const reader = createMessageReader();
-    const client = clientOf(server, announced);
+    const client = clientOf(server, announced, (id) => merge(requests.over$, reader.over$(id)));
     let isPartial = false;
     const end = (error: MillraceError): void => {
       isPartial ||= error instanceof SessionLost;
@@ -90,7 +93,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
     const validity = checkedErrors(() => lost('sent too many messages that are not valid'));
     transport.onerror = validity.failed;
     const request$: Connection['request$'] = (doing, ask) =>
-      requested$(client, ask, open$).pipe(
+      during$(requested$(client, ask)).pipe(
         tap(validity.answered),
         catchError((cause: unknown) => {
           const gone = sessionLostBy(server, doing, cause, transport.sessionId !== undefined);
@@ -110,7 +113,8 @@ export const connect$ = (server: Server): Observable<Connection> =>
         const listed$ = new BehaviorSubject(-1);
         const leftOut = (): readonly string[] => reader.leftOut();
         const isLost = (): boolean => subscriber.closed;
-        subscriber.next({ client, announced, version$, listed$, leftOut, isLost, request$ });
+        const own = { client, announced, version$, listed$, leftOut, isLost };
+        subscriber.next({ ...own, request$, during$ });
       },
       (cause: unknown) => end(failureOf(server, 'to connect', cause)),
     );
@@ -119,8 +123,9 @@ export const connect$ = (server: Server): Observable<Connection> =>
       following.unsubscribe();
       abort.abort();
       // Other requests fail in the same way, or may still be answered.
-      const idle$ = open$.pipe(filter((open) => open === 0 || !isPartial));
-      void firstValueFrom(idle$).then(() => closed(client, transport, isPartial));
+      void firstValueFrom(isPartial ? idle$ : of(undefined)).then(() =>
+        closed(client, transport, isPartial),
+      );
     };
   });
 
@@ -140,15 +145,10 @@ const checkedErrors = (
   };
 };
 
-const requested$ = <T>(
-  client: Client,
-  ask: Ask<T>,
-  open$: BehaviorSubject<number>,
-): Observable<T> =>
+const requested$ = <T>(client: Client, ask: Ask<T>): Observable<T> =>
   new Observable<T>((subscriber) => {
     const abort = new AbortController();
     let isAnswered = false;
-    open$.next(open$.value + 1);
     ask(client, { signal: abort.signal, timeout: never }).then(
       (value) => {
         isAnswered = true;
@@ -161,7 +161,7 @@ const requested$ = <T>(
     return () => {
       if (!isAnswered) abort.abort();
     };
-  }).pipe(finalize(() => open$.next(open$.value - 1)));
+  });
 
 const announceRoots = (
   server: Server,

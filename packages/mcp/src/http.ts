@@ -3,7 +3,7 @@ import {
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { parsedJson } from 'millrace/values';
+import { isRecord, parsedJson } from 'millrace/values';
 import { noop, timer } from 'rxjs';
 import { SessionLost } from './failure.js';
 import type { MessageReader } from './message-reader.js';
@@ -47,6 +47,10 @@ export const overHttp = (
     }),
     fetch: async (target, init = {}) => {
       const url = check(target);
+      const request =
+        init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {};
+      // A cancelled request has ended, whatever the server answers.
+      if (isRecord(request) && request['id'] === undefined) reader.sent(request);
       const headers = url.origin === address.origin ? merged(given, init.headers) : init.headers;
       const response = await sent(send, url, { ...init, ...(headers && { headers }) });
       const short = bounded(response, server.limits.message, () => fail(tooLong(server)));
@@ -59,8 +63,7 @@ export const overHttp = (
         watchStream(server, response, session, listening, fail);
       }
       return responses.read(short, {
-        request:
-          init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {},
+        request,
         lastEvent: init.method === 'GET' ? lastEvent : undefined,
         hasStream: listening.has(session),
       });

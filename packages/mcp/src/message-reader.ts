@@ -1,4 +1,5 @@
 import { isRecord } from 'millrace/values';
+import { defer, filter, NEVER, type Observable, startWith, Subject } from 'rxjs';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -9,8 +10,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface MessageReader {
   /** Remembers a request by its id. */
   sent(message: unknown): void;
-  /** Returns the message in a form that the SDK accepts; undefined if it is unusable. */
-  received(message: unknown): unknown;
+  /** Returns the message in a form that the SDK accepts; undefined if it is unusable. `stream`: the id of the request whose stream brought it. */
+  received(message: unknown, stream?: unknown): unknown;
+  /** Emits once the request whose stream brought a question has ended; never if no stream did. */
+  over$(questionId: unknown): Observable<unknown>;
   /** Why entries of lists were left out. Each is returned once. */
   leftOut(): readonly string[];
 }
@@ -24,11 +27,20 @@ export const rawOf = (result: unknown): unknown => {
   return isRecord(meta) && Object.hasOwn(meta, rawKey) ? meta[rawKey] : result;
 };
 
+const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage']);
+
 /** The maximum number of kept reasons. */
 const mostReasons = 20;
 
 export const createMessageReader = (): MessageReader => {
   const methods = new Map<string, string>();
+  /** The requests whose streams brought questions that have not been read yet. */
+  const askedIn = new Map<unknown, string>();
+  const ended$ = new Subject<string>();
+  const end = (id: string): void => {
+    methods.delete(id);
+    ended$.next(id);
+  };
   let reasons: string[] = [];
   const leaveOut = (reason: string): void => {
     if (reasons.length < mostReasons) reasons.push(reason);
@@ -38,17 +50,30 @@ export const createMessageReader = (): MessageReader => {
       if (!isRecord(message) || typeof message['method'] !== 'string') return;
       if ('id' in message) methods.set(String(message['id']), message['method']);
       else if (message['method'] === 'notifications/cancelled' && isRecord(message['params'])) {
-        methods.delete(String(message['params']['requestId']));
+        end(String(message['params']['requestId']));
       }
     },
-    received: (message) => {
+    received: (message, stream) => {
       if (!isRecord(message)) return message;
-      if (typeof message['method'] === 'string') return ofServer(message);
+      const { method: asked } = message;
+      if (typeof asked === 'string') {
+        if (stream !== undefined && questions.has(asked))
+          askedIn.set(message['id'], String(stream));
+        return ofServer(message);
+      }
       const id = String(message['id']);
       const method = methods.get(id);
-      methods.delete(id);
+      end(id);
       return response(message, method, leaveOut);
     },
+    over$: (questionId) =>
+      defer(() => {
+        const request = askedIn.get(questionId);
+        askedIn.delete(questionId);
+        if (request === undefined) return NEVER;
+        const own$ = ended$.pipe(filter((id) => id === request));
+        return methods.has(request) ? own$ : own$.pipe(startWith(request));
+      }),
     leftOut: () => {
       const all = reasons;
       reasons = [];

@@ -1,6 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, firstValueFrom, NEVER, of, ReplaySubject, take, throwError, toArray } from 'rxjs';
+import { createAgent } from 'millrace';
+import { scriptedModel, text, toolCall } from 'millrace/testing';
+import {
+  EMPTY,
+  filter,
+  finalize,
+  firstValueFrom,
+  interval,
+  NEVER,
+  of,
+  ReplaySubject,
+  take,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { mcp, type McpOptions } from './index.js';
 import { ran } from './servers.test-support.js';
 import { answer, at, type Message, send, stream, web } from './web.test-support.js';
@@ -219,4 +233,85 @@ it('T20: a decider that fails costs its tool only', async () => {
   expect(tools.map((names) => names.length)).toEqual([2, 1, 1]);
   expect(warnings.join('\n')).toContain("'onChanged' failed for 'prey'");
   expect(states).not.toContain('failed');
+});
+
+describe('X45: a question needs an open request', () => {
+  const page = {
+    method: 'elicitation/create',
+    params: { mode: 'url', message: 'Log in.', url: 'https://bank.example/', elicitationId: 'e' },
+  };
+  /** The three callbacks of a program, which count their calls and never answer. */
+  const callbacks = () => {
+    const seen = { asked: 0, left: 0, aborted: 0 };
+    const ask = (_request: unknown, signal: AbortSignal) => {
+      seen.asked += 1;
+      signal.addEventListener('abort', () => (seen.aborted += 1));
+      return NEVER.pipe(finalize(() => (seen.left += 1)));
+    };
+    return { seen, options: { onElicit: ask, onElicitUrl: ask, onSample: ask } };
+  };
+  const refusal = { error: { code: -32_602, message: expect.stringContaining('open') } };
+
+  const questions: readonly (readonly [string, object])[] = [
+    ['a form', form(object)],
+    ['a page', page],
+    ['a model request', sampling],
+  ];
+
+  it.each(questions)('%s is refused when the last request has ended', async (_what, question) => {
+    const answers$ = new ReplaySubject<Message>(1);
+    let write = (_message: object): void => undefined;
+    const url = await web({
+      GET: (_message, _request, response) => (write = stream(response)),
+      undefined: (message, _request, response) => {
+        send(response, 202);
+        answers$.next(message);
+      },
+    });
+    const { seen, options } = callbacks();
+    const servers = mcp(at(url, {}, options));
+    const held = servers.servers$.subscribe();
+    await ran([servers], [['web_use']]);
+    write({ id: 'q', ...question });
+    expect(await firstValueFrom(answers$)).toMatchObject({ id: 'q', ...refusal });
+    held.unsubscribe();
+    expect(seen).toEqual({ asked: 0, left: 0, aborted: 0 });
+  });
+
+  it.each(questions)(
+    '%s ends with the request whose stream brought it, and none is asked in that stream later',
+    async (_what, question) => {
+      const answers$ = new ReplaySubject<Message>(2);
+      const open$ = new ReplaySubject<readonly [id: unknown, write: (message: object) => void]>(2);
+      const url = await web({
+        'tools/call': (message, _request, response: ServerResponse) =>
+          open$.next([message['id'], stream(response)]),
+        undefined: (message, _request, response) => {
+          send(response, 202);
+          answers$.next(message);
+        },
+      });
+      const { seen, options } = callbacks();
+      const servers = mcp(at(url, {}, options));
+      const call = () =>
+        createAgent({
+          model: scriptedModel([toolCall('web_use')], [text('Done.')]),
+          use: [servers],
+        }).call$('?');
+      const first = call().subscribe();
+      const [, writeFirst] = await firstValueFrom(open$);
+      const second = firstValueFrom(call());
+      const [, [id, writeSecond] = []] = await firstValueFrom(open$.pipe(take(2), toArray()));
+      writeFirst({ id: 'q', ...question });
+      await firstValueFrom(interval(5).pipe(filter(() => seen.asked > 0)));
+      first.unsubscribe();
+      expect(await firstValueFrom(answers$)).toMatchObject({ id: 'q', ...refusal });
+      writeFirst({ id: 'late', ...question });
+      const [, late] = await firstValueFrom(answers$.pipe(take(2), toArray()));
+      expect(late).toMatchObject({ id: 'late', ...refusal });
+      writeSecond?.({ id, result: { content: [] } });
+      expect((await second).text).toBe('Done.');
+      expect(seen).toEqual({ asked: 1, left: 1, aborted: 1 });
+    },
+  );
 });

@@ -11,10 +11,13 @@ import type { Client, StandardSchemaV1, Tool as ListedTool } from '@modelcontext
 import {
   concatMap,
   defer,
+  EMPTY,
   finalize,
   forkJoin,
   identity,
   map,
+  type MonoTypeOperatorFunction,
+  NEVER,
   noop,
   type Observable,
   of,
@@ -28,9 +31,10 @@ import {
   throwError,
   timeout,
   timer,
+  using,
 } from 'rxjs';
 import { answerTo$ } from './client.js';
-import type { Ask, Link } from './connection.js';
+import { type Ask, isConnection, type Link } from './connection.js';
 import { outputOf } from './content.js';
 import { shownTo } from './failure.js';
 import { backOff, type Server } from './server-options.js';
@@ -228,8 +232,21 @@ const awaited$ = (
         if (!isWorking(now)) over();
       }),
       switchMap((now) => ended$(server, link, now)),
+      whileOpen(link),
     );
   });
+
+/** A task is an open request between its polls, too: its server may ask the user. */
+const whileOpen =
+  <T>({ current$ }: Link): MonoTypeOperatorFunction<T> =>
+  (task$) =>
+    using(
+      () =>
+        current$
+          .pipe(switchMap((it) => (isConnection(it) ? it.during$(NEVER) : EMPTY)))
+          .subscribe(),
+      () => task$,
+    );
 
 /** Whether a failure is one of the way to the server, or of its moment. */
 const isPassing = (error: unknown): boolean =>
