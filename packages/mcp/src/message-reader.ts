@@ -11,7 +11,7 @@ export interface MessageReader {
   /** Remembers a request by its id. */
   sent(message: unknown): void;
   /** Returns the message in a form that the SDK accepts; undefined if it is unusable. `stream`: the id of the request whose stream brought it. */
-  received(message: unknown, stream?: unknown): unknown;
+  received(message: unknown, stream?: string): unknown;
   /** Emits once the request whose stream brought a question has ended; never if no stream did. */
   over$(questionId: unknown): Observable<unknown>;
   /** Why entries of lists were left out. Each is returned once. */
@@ -57,8 +57,7 @@ export const createMessageReader = (): MessageReader => {
       if (!isRecord(message)) return message;
       const { method: asked } = message;
       if (typeof asked === 'string') {
-        if (stream !== undefined && questions.has(asked))
-          askedIn.set(message['id'], String(stream));
+        if (stream !== undefined && questions.has(asked)) askedIn.set(message['id'], stream);
         return ofServer(message);
       }
       const id = String(message['id']);

@@ -3,7 +3,7 @@ import { BehaviorSubject, defer, filter, finalize, map, type Observable } from '
 /** The open requests of a connection. A question of the server belongs to one of them, which not every transport names. */
 export interface OpenRequests {
   /** Counts as a request while it is subscribed to. */
-  during$<T>(work$: Observable<T>): Observable<T>;
+  readonly during$: <T>(work$: Observable<T>) => Observable<T>;
   /** Emits once none of the requests that were open at the subscription is; synchronously without any. Never completes. */
   readonly over$: Observable<void>;
   /** Emits whenever no request is open. */

@@ -120,7 +120,7 @@ const answering = (reader: MessageReader, id: unknown): Reading => {
         isRecord(message) && (message['id'] ?? undefined) === undefined && !('method' in message);
       const own = isLoose && id !== undefined ? { ...message, id } : message;
       isAnswered ||= isRecord(own) && !('method' in own) && String(own['id']) === String(id);
-      return reader.received(own, id);
+      return reader.received(own, typeof id === 'number' ? String(id) : undefined);
     },
     last: () => (isAnswered ? undefined : unanswered(id)),
   };

@@ -34,7 +34,8 @@ export interface ApproveLaterOptions<Given = unknown> {
  * session brings the decision, in any process. The tool runs when it is approved. Its `suspensions` have the tool call
  * `approve_…` with the model's input, and `{ tool }` as the `request`. The result that decides is `true`, or
  * `{ approved, reason }`; anything else denies, and the model reads the reason. The approvers of the tool decide before the person is
- * asked, and if its input changes afterwards, the person is asked again. Only the program may bring the decision: chat
+ * asked, and if its input changes afterwards, the person is asked again. Of decisions that several processes bring, the first one counts
+ * in a session of `keepSessions` with the journal; the others error with `conflict`. Other sessions belong to one process at a time. Only the program may bring the decision: chat
  * servers refuse one of their clients. It needs a session, `journal()` and
  * `suspendBelow`; a call without them errors with `config` when it starts. Tools that take `extras` are refused with `config`.
  *

@@ -37,6 +37,7 @@ import { callRules, checkTitle, openSessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
 import type { SessionState, SessionStore } from './session-state.js';
+import { claimingResults } from './claim-results.js';
 import type { OpenSession } from './open-session.js';
 import { createOpenSessions, createPendingWork } from './open-sessions.js';
 
@@ -89,7 +90,8 @@ export interface KeepSessionsOptions {
 /**
  * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only, and needs
  * `replace$`, else it is a `config` error. If several processes use one session, the first to save wins, and the others get a `conflict`,
- * which names their calls: close the session, open it again and resume it.
+ * which names their calls: close the session, open it again and resume it. A call that brings results for tools that wait also saves
+ * before it uses them: the others have no effect then. Without a journal, this holds only for results that are brought at the same time.
  */
 export const keepSessions = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,
@@ -158,10 +160,14 @@ const keptSession = <Output, Run extends AnyRun>(
   handle: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
 ): KeptSession<Output, Run> => {
-  const { session, track$, saved$ } = handle;
+  const { agent, journal, track$, saved$ } = handle;
+  const save$ = open.save$();
+  const calls = journal !== undefined && isStoreOfCalls(journal.store) ? journal.store : undefined;
+  const session = handle.session.with(
+    claimingResults({ agent, session: handle.session, calls, save$ }),
+  );
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
-  const save$ = open.save$();
   const clear$ = open.use$(concat(session.clear$(), save$.pipe(ignoreElements())));
   const close$ = open.close$();
   const saveState$ = (): Observable<SessionState> => open.use$(session.saveState$());
@@ -190,7 +196,7 @@ const keptSession = <Output, Run extends AnyRun>(
   return {
     ...own,
     ...callable,
-    ...resumableSession({ ...handle, open }),
+    ...resumableSession({ ...handle, session, open }),
     memory: openMemory(session.memory, open),
     get title() {
       return open.settable.title;
