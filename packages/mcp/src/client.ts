@@ -51,7 +51,7 @@ export const announcements = (toolsChanged: () => void): Announced => ({
   completed$: new Subject(),
 });
 
-/** Emits once the request that a question of a server belongs to has ended; immediately if there is none. */
+/** Emits once the request that a question of a server belongs to has ended; immediately if it has none. */
 export type OverOf = (questionId: string | number) => Observable<unknown>;
 
 /**

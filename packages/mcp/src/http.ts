@@ -49,7 +49,7 @@ export const overHttp = (
       const url = check(target);
       const request =
         init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {};
-      // A cancelled request has ended, whatever the server answers.
+      // A cancelled request has ended before the server answers.
       if (isRecord(request) && request['id'] === undefined) reader.sent(request);
       const headers = url.origin === address.origin ? merged(given, init.headers) : init.headers;
       const response = await sent(send, url, { ...init, ...(headers && { headers }) });

@@ -93,7 +93,7 @@ describe('S6: decisions of two processes', () => {
     expect(paid).toHaveLength(counts ? 1 : 0);
   });
 
-  it('pays at most once wherever the first one dies, and whoever continues', () =>
+  it('pays at most once wherever the first process dies, and with any answer of the next', () =>
     fc.assert(
       fc.asyncProperty(
         fc.nat({ max: 16 }),
