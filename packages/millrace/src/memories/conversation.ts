@@ -62,6 +62,7 @@ import {
   assertResumes,
   brought$,
   continueBelow,
+  lateId,
   remembering,
   suspensionsIn,
   waitingTools,
@@ -203,14 +204,12 @@ const keptOnFailure$ = (opened: Call, context: Context, error: unknown): Observa
 
 const kept$ = (
   { memory, history, input, late }: Call,
-  { hooks, local }: Context,
+  { hooks, info, local }: Context,
 ): Observable<never> =>
   defer(() => {
     const { run, acting } = local(loopProgress);
-    const { messages, stored } = run ?? {
-      messages: [...history, ...input],
-      stored: history.length,
-    };
+    const done = run ?? { messages: [...history, ...input], stored: history.length, late };
+    const { messages, stored } = done;
     // A journaled call may be resumed, which has the results of its tools.
     const open = acting === undefined || local(recorded).by !== undefined ? [] : [acting];
     const begun = open.flatMap(({ message, results }): readonly Message[] => [
@@ -218,10 +217,10 @@ const kept$ = (
       { id: `${message.id}/results`, role: 'tool', content: results },
     ]);
     const lacking = [...messages.slice(stored), ...begun];
-    // Results for suspended tools can be passed again. What the message has cancelled stays so, as the message stays.
+    // Results for suspended tools can be passed again. Those of tools that ran with them stay, and what the message has cancelled.
     const place = {
       iteration: hooks.iteration(),
-      late: late.filter((it) => isCancellation(it) || isEarlier(it)),
+      late: done.late.filter((it) => isCancellation(it) || isEarlier(it) || it.id === lateId(info)),
     };
     return remember$({ hooks }, memory, place, paired(lacking), true);
   });

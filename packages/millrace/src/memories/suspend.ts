@@ -214,13 +214,16 @@ const continued$ = (context: Context, call: LoopCall, run: OpenRun) => {
   );
 };
 
+/** The id of the late results of the tools that a call has continued. */
+export const lateId = ({ callId }: Pick<CallInfo, 'callId'>): string => `${callId}/late`;
+
 /** Adds the late results of tool calls of an earlier call. */
 export const addLate = (
   run: OpenRun,
-  { callId }: Pick<CallInfo, 'callId'>,
+  info: Pick<CallInfo, 'callId'>,
   content: readonly ToolResultBlock[],
 ): OpenRun => {
-  const late = freezeMessage({ id: `${callId}/late`, role: 'tool', content });
+  const late = freezeMessage({ id: lateId(info), role: 'tool', content });
   const messages = withResults([...run.messages, late]).map(freezeMessage);
   return { ...run, messages: Object.freeze(messages), late: [...run.late, late] };
 };
