@@ -121,6 +121,16 @@ export const createPlaces = (
 export const tree$ = ({ memory }: Pick<KeptSession, 'memory'>): Observable<MessageTree> =>
   defer(() => memory.all$?.() ?? of({ entries: [], head: null }));
 
+/** The place after the last message that a client shows: the id of a message, or of a call that has not ended. */
+export const shownPlace = (
+  tree: MessageTree,
+  open: readonly OpenRun[],
+  shown: Placing['shown'],
+): string | undefined => {
+  const last = shown?.at(-1);
+  return last && createFinder(tree, open).endOf(last);
+};
+
 /** The messages that the ids of a client stand for. */
 interface Finder {
   readonly tree: MessageTree;

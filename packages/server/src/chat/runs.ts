@@ -30,6 +30,8 @@ export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 export interface OpenRun {
   readonly callId: string;
   readonly session: KeptSession;
+  /** What it was asked with; `undefined` if it was resumed: its record has it. */
+  readonly given: Input | undefined;
   /** The id of the message or the call that it continues after. Default: the head. */
   after: string | null | undefined;
   replaces: string | undefined;
@@ -149,14 +151,15 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
 const newRun = (
   callId: string,
   session: KeptSession,
-  { input = '', after, replaces }: BegunRun,
+  { input, after, replaces }: BegunRun,
   stop$: Subject<void>,
 ): OpenRun => ({
   callId,
   session,
+  given: input,
   after,
   replaces,
-  question: questionOf(callId, input),
+  question: questionOf(callId, input ?? ''),
   tail: createTail(),
   stop$,
   over$: new AsyncSubject(),

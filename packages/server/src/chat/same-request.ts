@@ -3,11 +3,12 @@ import type { CallStore } from 'millrace/journal';
 import { canonicalJson, pathTo } from 'millrace/values';
 import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
 import { callOf, markOf } from './answers.js';
+import { answeredBy, assertSameInput$ } from './brought-results.js';
 import { conflictAt } from './guard.js';
 import { shownIdOf } from './history.js';
 import { recorded$, unlessUnknown } from './past.js';
 import type { Placing } from './places.js';
-import type { Runs } from './runs.js';
+import type { OpenRun, Runs } from './runs.js';
 
 /** A request that may be sent twice. */
 export interface RepeatableRequest extends Pick<Placing, 'shown' | 'replaced'> {
@@ -22,6 +23,8 @@ export interface RepeatableRequest extends Pick<Placing, 'shown' | 'replaced'> {
 export interface CallOfRequest {
   readonly callId: string;
   readonly isKnown: boolean;
+  /** For a new call, if the store refuses its id: emits if the call that has it was asked the same, and errors otherwise. */
+  readonly same$: Observable<unknown>;
 }
 
 interface Known {
@@ -31,40 +34,59 @@ interface Known {
   readonly calls: CallStore;
 }
 
+/** How a call is found again. */
+interface Identity {
+  /** What the id of the call is derived from. */
+  readonly parts: readonly unknown[];
+  /** Later requests find the call by this prefix. */
+  readonly mark: string;
+  /** Whether the request is a new call once the one before has ended. */
+  readonly isAgain: boolean;
+  /** Throws if a known call was asked otherwise. */
+  readonly same$: (callId: string, run: OpenRun | undefined) => Observable<unknown>;
+}
+
 /**
  * Emits the call of a request. Its id is derived from the session and from what identifies the request, so every process
  * computes the same id, and the store refuses a second call with it. A repeated request gets the same call, unless that
  * call failed. Regenerating an answer is a new call once the previous one has ended.
+ *
+ * A request that brings results is identified by the suspended tool calls that it answers, whatever its protocol. The first
+ * results count: errors with `conflict` if another call has other results for them.
  */
 export const callOfRequest$ = (
   request: RepeatableRequest,
   known: Known,
 ): Observable<CallOfRequest> => {
-  const { questionId } = request;
-  // Later requests find the call by this prefix.
-  const mark = questionId === undefined ? '' : markOf(questionId);
-  const parts = identityOf(request);
-  if (parts === undefined) return of({ callId: newCallId(), isKnown: false });
-  // A different question under the same id, such as an edited one, is a different request.
-  return digest$([known.sessionId, ...parts, request.input]).pipe(
-    concatMap((digest) => {
-      const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
-      return attempt$(known, `${mark}${digest.slice(0, 24)}`, isAgain, 0);
-    }),
+  const identity = identityOf(request, known);
+  if (identity === undefined) return of({ callId: newCallId(), isKnown: false, same$: of(true) });
+  return digest$([known.sessionId, ...identity.parts]).pipe(
+    concatMap((digest) => attempt$(known, identity, `${identity.mark}${digest.slice(0, 24)}`, 0)),
   );
 };
 
 const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
 
-const identityOf = ({
-  questionId,
-  runId,
-  shown,
-  replaced = [],
-}: RepeatableRequest): readonly unknown[] | undefined => {
-  if (runId !== undefined) return ['run', runId];
+const identityOf = (request: RepeatableRequest, known: Known): Identity | undefined => {
+  const { input, questionId, runId, shown, replaced = [] } = request;
+  const { tree, runs, sessionId, calls } = known;
+  const answered = answeredBy(request, tree, runs.ofSession(sessionId));
+  if (answered.length > 0) {
+    const failure = conflict(tree, 'This has already been answered. Load the conversation again.');
+    return {
+      parts: ['results', answered],
+      mark: '',
+      isAgain: false,
+      same$: (callId, run) => assertSameInput$(calls, callId, input, run, failure),
+    };
+  }
+  const mark = questionId === undefined ? '' : markOf(questionId);
+  const same$ = (): Observable<unknown> => of(undefined);
+  // A different question under the same id, such as an edited one, is a different request.
+  if (runId !== undefined) return { parts: ['run', runId, input], mark, isAgain: false, same$ };
   if (questionId === undefined) return undefined;
-  return ['question', questionId, shown?.at(-1)?.id ?? null, replaced];
+  const parts = ['question', questionId, shown?.at(-1)?.id ?? null, replaced, input];
+  return { parts, mark, isAgain: replaced.length > 0, same$ };
 };
 
 const digest$ = (value: unknown): Observable<string> =>
@@ -75,26 +97,28 @@ const digest$ = (value: unknown): Observable<string> =>
   );
 
 type Status = 'unknown' | 'running' | 'failed' | 'ended';
-
 const attempt$ = (
   known: Known,
+  identity: Identity,
   base: string,
-  isAgain: boolean,
   attempt: number,
 ): Observable<CallOfRequest> => {
   const { runs, calls, tree } = known;
   const callId = attempt === 0 ? base : `${base}-${attempt}`;
-  const follow = { callId, isKnown: true };
-  if (runs.get(callId) !== undefined) return of(follow);
-  const next$ = defer(() => attempt$(known, base, isAgain, attempt + 1));
+  const run = runs.get(callId);
+  const same$ = identity.same$(callId, run);
+  const follow$ = same$.pipe(map(() => ({ callId, isKnown: true, same$ })));
+  if (run !== undefined) return follow$;
+  const next$ = defer(() => attempt$(known, identity, base, attempt + 1));
   return statusOf$(calls, callId).pipe(
     concatMap((status): Observable<CallOfRequest> => {
       const stored = tree.entries.filter(({ message }) => callOf(message.id) === callId);
-      if (status === 'unknown' && stored.length === 0) return of({ callId, isKnown: false });
-      if (status === 'running') return of(follow);
+      if (status === 'unknown' && stored.length === 0) return of({ callId, isKnown: false, same$ });
+      if (status === 'running') return follow$;
       const isAnswered = stored.some(({ message }) => isAnswer(message));
-      if (isAgain || status === 'failed' || (status === 'unknown' && !isAnswered)) return next$;
-      if (status === 'ended') return of(follow);
+      if (identity.isAgain || status === 'failed' || (status === 'unknown' && !isAnswered))
+        return next$;
+      if (status === 'ended') return follow$;
       throw conflict(tree, 'This message was answered some time ago. Load the conversation again.');
     }),
   );

@@ -72,7 +72,11 @@ interface Start {
 export const createStarting = (options: StartingOptions) => {
   const { runs, calls, sessions, inTurn$ } = options;
   const places = createPlaces(runs, options);
-  const new$ = (session: KeptSession, start: Omit<Start, 'placed'>): Observable<string> =>
+  const new$ = (
+    session: KeptSession,
+    start: Omit<Start, 'placed'>,
+    same$: Observable<unknown>,
+  ): Observable<string> =>
     places.place$(session, start.request).pipe(
       concatMap((placed) => {
         const { input, byProgram = false } = start.request;
@@ -87,10 +91,11 @@ export const createStarting = (options: StartingOptions) => {
       catchError((error: unknown) => {
         if (asError(error).code !== 'conflict') throw error;
         return statusOf$(calls, start.callId).pipe(
-          map((status) => {
+          concatMap((status) => {
             if (status === 'unknown') throw error;
-            return start.callId;
+            return same$;
           }),
+          map(() => start.callId),
         );
       }),
     );
@@ -100,8 +105,8 @@ export const createStarting = (options: StartingOptions) => {
         concatMap((session) =>
           tree$(session).pipe(
             concatMap((tree) => callOfRequest$(request, { sessionId, tree, runs, calls })),
-            concatMap(({ callId, isKnown }) =>
-              isKnown ? of(callId) : new$(session, { request, callId, free }),
+            concatMap(({ callId, isKnown, same$ }) =>
+              isKnown ? of(callId) : new$(session, { request, callId, free }, same$),
             ),
           ),
         ),

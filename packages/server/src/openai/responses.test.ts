@@ -360,7 +360,6 @@ describe('a conversation of responses', () => {
       [
         [toolCall('weather', {}, 'call_1'), finish()],
         [text('Rain.')],
-        [text('Rain again.')],
         [text('Yes.')],
       ],
       {},
@@ -384,7 +383,9 @@ describe('a conversation of responses', () => {
     await expect(next(second.id, own)).rejects.toMatchObject({ status: 400 });
     expect((await firstValueFrom(sessions.find$())).length).toBe(1);
     expect(asked.requests).toHaveLength(2);
-    expect((await next(first.id, own)).output_text).toBe('Rain again.');
+    // Its client did not get the response.
+    expect(await next(first.id, own)).toMatchObject({ id: second.id, output_text: 'Rain.' });
+    await expect(next(first.id, { ...own, output: 'Sun.' })).rejects.toMatchObject({ status: 409 });
     expect((await firstValueFrom(sessions.find$())).length).toBe(1);
     expect((await next(second.id, question)).output_text).toBe('Yes.');
   });
