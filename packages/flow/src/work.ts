@@ -34,7 +34,7 @@ export const yielding = ({ options: { parent } }: Scope) => {
   const scheduler = parent?.scheduler ?? asyncScheduler;
   const startedAt = scheduler.now();
   return <T>(round$: Observable<T>): Observable<T> =>
-    scheduler.now() - startedAt < 20 ? round$ : round$.pipe(subscribeOn(scheduler));
+    Math.abs(scheduler.now() - startedAt) < 20 ? round$ : round$.pipe(subscribeOn(scheduler));
 };
 
 export const toResult = (reply: Reply, outputOf: (reply: Reply) => Output): WorkResult => {

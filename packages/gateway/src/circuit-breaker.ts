@@ -129,15 +129,24 @@ export const circuitBreaker = (options: CircuitBreakerOptions = {}): CircuitBrea
   };
   const stateOf: CircuitBreaker['stateOf'] = ({ name }, now = Date.now()) => {
     const circuit = circuitOf(name);
-    return circuit.state === 'open' && now >= circuit.until ? 'halfOpen' : circuit.state;
+    return circuit.state === 'open' && !isWaiting(circuit, now, policy)
+      ? 'halfOpen'
+      : circuit.state;
   };
   return Object.assign(wrap, { changes$: changes$.asObservable(), stateOf });
 };
 
+/** Whether an open circuit refuses all requests. If the clock was set back, it lets the next one through. */
+const isWaiting = (
+  { until }: { readonly until: number },
+  now: number,
+  { openMs }: Pick<Policy, 'openMs'>,
+): boolean => now < until && until - now <= openMs;
+
 /** The circuit with one more request. Throws if it lets none through. */
 const admitting = (circuit: Circuit, model: string, now: number, policy: Policy): Circuit => {
   if (circuit.state === 'closed') return circuit;
-  if (circuit.state === 'open' && now < circuit.until) {
+  if (circuit.state === 'open' && isWaiting(circuit, now, policy)) {
     throw refused(model, circuit.until - now);
   }
   const probing = circuit.state === 'open' ? { ...untried, epoch: {} } : circuit;
@@ -241,7 +250,8 @@ const counted = (
     const more = { slice, requests: last.requests + 1, failures: last.failures + failures };
     return [...counts.slice(0, -1), more];
   }
-  const kept = counts.filter((count) => count.slice > slice - slices);
+  // After `slice` are those of a clock that was set back.
+  const kept = counts.filter((it) => it.slice > slice - slices && it.slice < slice);
   return [...kept, { slice, requests: 1, failures }];
 };
 

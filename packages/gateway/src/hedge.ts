@@ -242,7 +242,8 @@ const openTime$ = (ms: number, { demand, scheduler }: ModelContext): Observable<
         const since = scheduler.now();
         return timer(left, scheduler).pipe(
           finalize(() => {
-            left = Math.max(0, left - (scheduler.now() - since));
+            // A clock that is set back adds nothing.
+            left = Math.max(0, left - Math.max(0, scheduler.now() - since));
           }),
         );
       }),

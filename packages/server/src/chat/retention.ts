@@ -10,7 +10,7 @@ export const createPruning = (calls: CallStore, keepCallsMs: number): Observable
   let prunedAt = 0;
   return defer(() => {
     const now = Date.now();
-    if (now - prunedAt < Math.min(hourMs, keepCallsMs)) return EMPTY;
+    if (Math.abs(now - prunedAt) < Math.min(hourMs, keepCallsMs)) return EMPTY;
     prunedAt = now;
     return prune$(calls, { olderThanMs: keepCallsMs });
   });

@@ -27,17 +27,16 @@ export const userLimits = (
   checkOptions('userLimits()', options, { calls: wholeNumber(1), perMinute: wholeNumber(1) });
   const { calls = 100, perMinute = Infinity } = options;
   const taken = new Map<string, number>();
-  /** When each user may start the next call, if calls were evenly spaced. */
-  const due = new Map<string, number>();
+  const due = new Map<string, Due>();
   const count = (user: string, by: number): void => {
     const left = (taken.get(user) ?? 0) + by;
     if (left === 0) taken.delete(user);
     else taken.set(user, left);
   };
   const forget = (at: number): void => {
-    for (const [user, dueAt] of due) {
+    for (const [user, it] of due) {
       if (due.size < mostKept) return;
-      if (dueAt <= at) due.delete(user);
+      if (it.next <= at || it.at > at) due.delete(user);
     }
   };
   return (user, open) => {
@@ -46,11 +45,11 @@ export const userLimits = (
     }
     if (perMinute !== Infinity) {
       const at = now();
-      const next = Math.max(due.get(user) ?? at, at) + minuteMs / perMinute;
+      const next = Math.max(nextOf(due.get(user), at), at) + minuteMs / perMinute;
       const waitMs = next - at - minuteMs;
       if (waitMs > 0) throw tooMany('Too many requests. Try again later.', waitMs);
       forget(at);
-      due.set(user, next);
+      due.set(user, { at, next });
     }
     count(user, 1);
     let isTaken = true;
@@ -60,6 +59,17 @@ export const userLimits = (
     };
   };
 };
+
+interface Due {
+  /** When the user started the last call. */
+  readonly at: number;
+  /** When the user may start the next one, if calls were evenly spaced. */
+  readonly next: number;
+}
+
+/** If the clock was set back, no time has passed since the last call. */
+const nextOf = (due: Due | undefined, at: number): number =>
+  due === undefined ? at : due.next - Math.max(0, due.at - at);
 
 const tooMany = (userMessage: string, retryAfterMs?: number): MillraceError =>
   new MillraceError('busy', `A user has reached a limit: ${userMessage}`, {

@@ -59,7 +59,9 @@ export const createRepeat = ({ retryMs, scheduler, failed }: RepeatOptions): Rep
       let since: number | undefined;
       const delay = (error: unknown, attempt: number): Observable<unknown> => {
         const now = scheduler.now();
-        return wait$(error, attempt, now - (since ??= now), signal);
+        // A clock that is set back starts the time again.
+        since = Math.min(since ?? now, now);
+        return wait$(error, attempt, now - since, signal);
       };
       return lastValueFrom(defer(() => from(work())).pipe(retry({ delay })));
     },
