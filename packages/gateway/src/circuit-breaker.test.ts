@@ -22,6 +22,7 @@ import {
   catchError,
   concatMap,
   finalize,
+  lastValueFrom,
   map,
   merge,
   NEVER,
@@ -100,6 +101,38 @@ describe('C12: circuitBreaker', () => {
       );
     });
   });
+
+  it.each([3_600_000, 11, 1])(
+    'asks again if the clock is set back by %d ms, and forgets what it counted since',
+    async (backMs) => {
+      const scheduler = new VirtualTimeScheduler();
+      const setTo = (ms: number): void => {
+        scheduler.frame = ms;
+      };
+      const breaker = circuitBreaker({ ...quick, minRequests: 3, windowMs: 10 });
+      const answers = [failed$, failed$, failed$, failed$, failed$, [text('t'), finish()]];
+      const model = breaker(scriptedModel(...answers));
+      const ask = (): Promise<string> =>
+        lastValueFrom(
+          model.stream$(request, lentContext({ scheduler })).pipe(
+            map(({ type }) => type),
+            catchError(({ retryAfterMs }: MillraceError) => of(`waits ${retryAfterMs ?? 0} ms`)),
+          ),
+        );
+      const at = 36_000_000;
+      setTo(at);
+      for (const _ of [1, 2]) await ask();
+      setTo(at - backMs);
+      await ask();
+      expect(breaker.stateOf(model, scheduler.now())).toBe('closed');
+      for (const _ of [1, 2]) await ask();
+      expect(breaker.stateOf(model, scheduler.now())).toBe('open');
+      setTo(at - 2 * backMs);
+      expect(breaker.stateOf(model, scheduler.now())).toBe('halfOpen');
+      expect(await ask()).toBe('finish');
+      expect(breaker.stateOf(model, scheduler.now())).toBe('closed');
+    },
+  );
 
   it('counts neither cancelled requests nor errors of the caller, and frees the place of a cancelled probe', () => {
     marbles((helpers) => {

@@ -45,9 +45,13 @@ export const userLimits = (
     }
     if (perMinute !== Infinity) {
       const at = now();
-      const next = Math.max(nextOf(due.get(user), at), at) + minuteMs / perMinute;
+      const from = Math.max(nextOf(due.get(user), at), at);
+      const next = from + minuteMs / perMinute;
       const waitMs = next - at - minuteMs;
-      if (waitMs > 0) throw tooMany('Too many requests. Try again later.', waitMs);
+      if (waitMs > 0) {
+        due.set(user, { at, next: from });
+        throw tooMany('Too many requests. Try again later.', waitMs);
+      }
       forget(at);
       due.set(user, { at, next });
     }
@@ -61,13 +65,13 @@ export const userLimits = (
 };
 
 interface Due {
-  /** When the user started the last call. */
+  /** When the user last asked for a call. */
   readonly at: number;
   /** When the user may start the next one, if calls were evenly spaced. */
   readonly next: number;
 }
 
-/** If the clock was set back, no time has passed since the last call. */
+/** If the clock was set back, no time has passed since then. */
 const nextOf = (due: Due | undefined, at: number): number =>
   due === undefined ? at : due.next - Math.max(0, due.at - at);
 

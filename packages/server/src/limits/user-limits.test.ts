@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { userLimits } from './index.js';
 
 describe('the limits of users', () => {
@@ -38,6 +39,26 @@ describe('the limits of users', () => {
     } catch (error) {
       expect(error).toMatchObject({ code: 'busy', status: 429, retryAfterMs: 10_000 });
     }
+  });
+
+  it('count on if the clock is set back: nothing is gained, and nobody waits longer', () => {
+    const hourMs = 3_600_000;
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 20 }),
+        fc.integer({ min: 1, max: 10 * hourMs }),
+        (before, backMs) => {
+          let now = 10 * hourMs;
+          const take = userLimits({ perMinute: 20 }, () => now);
+          for (let count = 0; count < before; count += 1) take('a', 0)();
+          now -= backMs;
+          for (let count = before; count < 20; count += 1) take('a', 0)();
+          expect(() => take('a', 0)).toThrow('Too many requests');
+          now += 3_000;
+          take('a', 0)();
+        },
+      ),
+    );
   });
 
   it('keep a bounded number of users', () => {
