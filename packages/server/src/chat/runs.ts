@@ -30,7 +30,7 @@ export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 export interface OpenRun {
   readonly callId: string;
   readonly session: KeptSession;
-  /** What it was asked with; `undefined` if it was resumed: its record has it. */
+  /** Its input; `undefined` if it was resumed: its record has it. */
   readonly given: Input | undefined;
   /** The id of the message or the call that it continues after. Default: the head. */
   after: string | null | undefined;

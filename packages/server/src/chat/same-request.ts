@@ -36,7 +36,7 @@ interface Known {
 
 /** How a call is found again. */
 interface Identity {
-  /** What the id of the call is derived from. */
+  /** The values that the id of the call is derived from. */
   readonly parts: readonly unknown[];
   /** Later requests find the call by this prefix. */
   readonly mark: string;
@@ -51,7 +51,7 @@ interface Identity {
  * computes the same id, and the store refuses a second call with it. A repeated request gets the same call, unless that
  * call failed. Regenerating an answer is a new call once the previous one has ended.
  *
- * A request that brings results is identified by the suspended tool calls that it answers, whatever its protocol. The first
+ * A request that brings results is identified by the suspended tool calls that it answers, in every protocol. The first
  * results count: errors with `conflict` if another call has other results for them.
  */
 export const callOfRequest$ = (

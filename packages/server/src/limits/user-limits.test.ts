@@ -41,7 +41,7 @@ describe('the limits of users', () => {
     }
   });
 
-  it('count on if the clock is set back: nothing is gained, and nobody waits longer', () => {
+  it('count on if the clock is set back: nothing is gained, and no one waits longer', () => {
     const hourMs = 3_600_000;
     fc.assert(
       fc.property(
