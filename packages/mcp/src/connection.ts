@@ -263,7 +263,8 @@ export const createLink = (server: Server): Link => {
   let since = 0;
   const renewed$ = (error: unknown): Observable<0> => {
     // A session that has lasted does not count together with the one before.
-    if (Math.abs(asyncScheduler.now() - since) > Math.max(leastLifeMs, backOff(server, 1))) losses = 0;
+    if (Math.abs(asyncScheduler.now() - since) > Math.max(leastLifeMs, backOff(server, 1)))
+      losses = 0;
     losses += error instanceof SessionLost ? 1 : 0;
     if (error instanceof SessionLost && losses < mostLost) return of(0);
     losses = 0;
