@@ -32,10 +32,12 @@ export const answeredBy = (
   const running = shownRun ?? open.at(-1);
   const path = shownRun === undefined ? pathTo(tree, place) : [];
   const suspended = suspendingCalls(path, brought);
-  // Such a client names the answer that its results follow: it takes them as long as they are awaited there.
-  const isOwn = shown?.at(-1)?.isOwn === true;
-  const awaited = new Set(isOwn ? suspensionsIn(path).map(({ toolCall }) => toolCall.id) : brought);
-  if (shownRun === undefined && !brought.every((id) => awaited.has(id))) return [];
+  const last = shown?.at(-1);
+  if (last?.isOwn === true && shownRun === undefined) {
+    // Such a client names the answer that has asked for its results: a later one does not take them.
+    const awaited = new Set(suspensionsIn(path).map(({ toolCall }) => toolCall.id));
+    if (!brought.every((id) => awaited.has(id) || suspended.get(id) === last.id)) return [];
+  }
   const answered = brought.flatMap((id): readonly Answered[] => {
     // Until a call has ended, its messages are not stored.
     const callId = suspended.get(id) ?? running?.callId;
