@@ -56,7 +56,7 @@ export interface ModelRequest extends RequestOptions {
  * - `citation` adds a source to the last text.
  * - `block` adds a whole block: media, or a part that only the vendor understands.
  * - `toolCall` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
- *   the arguments, `input` all of them.
+ *   the arguments, `input` all of them. A call whose name or arguments may be in other chunks is not run.
  * - `usage` is cumulative for the request: a later chunk replaces an earlier one field by field.
  * - `facts` are what the vendor reports about the answer: a later chunk replaces an earlier one field by field.
  * - `restart` discards everything before it: the request was sent again, or, with `isSameRequest`, the end of the answer

@@ -13,6 +13,8 @@ export interface ToolPart {
   readonly key: Pick<ToolCallChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
+  /** It was continued under another id. */
+  isMixed?: boolean;
   /** As the events of its deltas name it. */
   shown?: Readonly<Pick<ToolPart, 'index' | 'id' | 'name'>>;
   input?: unknown;
@@ -28,7 +30,10 @@ export interface ToolParts {
 
 export type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
 
-/** Collects chunks of tool calls, after the known ones. Missing and repeated ids are replaced by unique ones. */
+/**
+ * Collects chunks of tool calls, after the known ones. Missing and repeated ids are replaced by unique ones. Only a name and arguments
+ * that certainly belong together may run: a name that comes in pieces, or arguments that may be those of another call, get a refusal.
+ */
 export const createToolParts = (
   iteration: number,
   isTaken: (toolCallId: string) => boolean,
@@ -52,12 +57,23 @@ export const createToolParts = (
       json: [],
       name,
     };
+    const rival =
+      name === '' ? undefined : parts.findLast((it) => contradicts(it, chunk, response));
+    if (rival !== undefined) rival.refusal = part.refusal = notTogether;
     parts.push(part);
+    return part;
+  };
+  /** Some servers give each chunk of a call an id of its own: a chunk without a name then belongs to the call at its index. */
+  const mixed = (chunk: ToolCallChunk, response: number): ToolPart | undefined => {
+    if ((chunk.name ?? chunk.input) !== undefined) return undefined;
+    const part = parts.findLast((it) => isNamedAt(it, chunk, response));
+    if (part !== undefined) part.isMixed = true;
     return part;
   };
   return {
     add: (chunk, response) => {
-      const begun = parts.findLast((part) => belongs(part, chunk, response));
+      const begun =
+        parts.findLast((part) => belongs(part, chunk, response)) ?? mixed(chunk, response);
       const part = begun ?? begin(chunk, response);
       if (part.name === '') part.name = chunk.name ?? '';
       if (chunk.json !== undefined) part.json.push(chunk.json);
@@ -73,8 +89,31 @@ export const createToolParts = (
 /** Forms of a call without arguments. */
 const noArguments: ReadonlySet<string> = new Set(['', 'null', '[]', '""']);
 
-export const toToolCall = (part: ToolPart): ToolCallBlock => {
-  const { id, name, input, json, refusal, suspends, vendorData } = part;
+const notTogether =
+  'Not run: the name or the arguments of this tool call came in pieces that do not fit together. Call the tool again.';
+
+/**
+ * The names of calls with arguments that are no JSON, and `''` for arguments without a name. They are empty unless there is a call
+ * without arguments, which these may belong to.
+ */
+export const tornNames = (parts: readonly ToolPart[]): ReadonlySet<string> =>
+  new Set(
+    parts.some(hasNoArguments)
+      ? parts.filter((part) => part.name === '' || isTorn(part)).map(({ name }) => name)
+      : [],
+  );
+
+const hasNoArguments = ({ input, json }: ToolPart): boolean =>
+  input === undefined && json.every((text) => text.trim() === '');
+
+const isTorn = (part: ToolPart): boolean =>
+  part.input === undefined && !hasNoArguments(part) && exactJson(part.json.join('')) === undefined;
+
+/** `torn` are the `tornNames` of its message. */
+export const toToolCall = (part: ToolPart, torn: ReadonlySet<string>): ToolCallBlock => {
+  const { id, name, input, json, suspends, vendorData } = part;
+  const isApart = torn.size > 0 && hasNoArguments(part) && (torn.has('') || torn.has(name));
+  const refusal = part.refusal ?? (isApart && name !== '' ? notTogether : undefined);
   const text = json.join('');
   const value = input ?? (noArguments.has(text.trim()) ? {} : exactJson(text));
   const isReadable =
@@ -119,6 +158,38 @@ const repeats = (key: ToolPart['key'], input: unknown, chunk: ToolCallChunk): bo
   key.index === chunk.index &&
   chunk.input !== undefined &&
   written(input) === written(chunk.input);
+
+const isNamedAt = (
+  { key, name, input }: ToolPart,
+  { index }: ToolCallChunk,
+  response: number,
+): boolean =>
+  key.response === response &&
+  index !== undefined &&
+  key.index === index &&
+  name !== '' &&
+  input === undefined;
+
+/**
+ * Whether a further name may be the rest of an earlier one: it has the same id or index, and nothing of the call but its name is known.
+ * Or the earlier call may have got the arguments of this one.
+ */
+const contradicts = (part: ToolPart, chunk: ToolCallChunk, response: number): boolean => {
+  const { key } = part;
+  if (part.isMixed === true) return isNamedAt(part, chunk, response);
+  const id = idOf(chunk);
+  const isOther = (one?: string | number, other?: string | number): boolean =>
+    one !== undefined && other !== undefined && one !== other;
+  return (
+    key.response === response &&
+    part.name !== '' &&
+    hasNoArguments(part) &&
+    ((id !== undefined && id === key.id) ||
+      (chunk.index !== undefined && chunk.index === key.index)) &&
+    !isOther(id, key.id) &&
+    !isOther(chunk.index, key.index)
+  );
+};
 
 /** Some vendors send an empty id with all but the first chunk. */
 const idOf = ({ id }: ToolCallChunk): string | undefined => (id === '' ? undefined : id);

@@ -18,7 +18,7 @@ import { type MillraceError, misuse } from '../values/errors.js';
 import { defined } from '../values/json.js';
 import { hasEnded, type Run } from '../run.js';
 import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
-import { createToolParts, toToolCall, written } from '../models/tool-parts.js';
+import { createToolParts, toToolCall, tornNames, written } from '../models/tool-parts.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export interface MessageBuilder {
@@ -213,15 +213,17 @@ export const createMessageBuilder = ({
         wholeDeltas(builder.messageId, part, () => tailOf(parts.slice(0, index))),
       ),
     message: () => {
+      if (made !== undefined) return made;
       const vendor = joinedFacts(earlierFacts, facts);
-      return (made ??= {
+      const torn = tornNames(attempt.parts.filter((part) => part.type === 'tool'));
+      return (made = {
         id: builder.messageId,
         role: 'assistant',
         name,
         // Tool calls of a truncated message may be incomplete.
         content: attempt.parts
           .filter(({ type }) => builder.halt === undefined || type !== 'tool')
-          .flatMap(toBlock),
+          .flatMap((part) => toBlock(part, torn)),
         ...(vendor === undefined ? {} : { vendor }),
       });
     },
@@ -347,12 +349,12 @@ const seal = (part: TextPart, chunk: ChunkOfType<TextPart['type']>): void => {
   if ((signature ?? vendorData) !== undefined) part.isClosed = true;
 };
 
-const toBlock = (part: ContentPart): readonly AssistantBlock[] => {
+const toBlock = (part: ContentPart, torn: ReadonlySet<string>): readonly AssistantBlock[] => {
   switch (part.type) {
     case 'whole':
       return [part.block];
     case 'tool':
-      return [toToolCall(part)];
+      return [toToolCall(part, torn)];
     case 'text': {
       const { deltas, separate, phase, vendorData } = part;
       const text = deltas.join('');

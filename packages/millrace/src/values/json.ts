@@ -55,9 +55,15 @@ export const isSameJson = (one: unknown, other: unknown): boolean => {
   );
 };
 
-/** Whether JSON may repeat a key in one object: it has more keys than its value. Strings can cause false positives. */
+/**
+ * Whether JSON may repeat a key in one object: it has more keys than its value. A string that starts with a colon can cause a false
+ * positive.
+ */
 export const mayRepeatKeys = (json: string, value: unknown): boolean =>
-  (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);
+  (json.match(keyEnds)?.length ?? 0) > keysIn(value);
+
+/** A quote before a colon, after an even number of backslashes: an odd number escapes it. */
+const keyEnds = /(?<!(?<!\\)(?:\\\\)*\\)"\s*:/g;
 
 const keysIn = (value: unknown): number => {
   if (!isObjectOrList(value)) return 0;
