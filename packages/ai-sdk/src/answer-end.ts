@@ -27,7 +27,7 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
   let finished: JsonRecord | undefined;
   let contentType = '';
   let hasParts = false;
-  let hasContent = false;
+  let hasCalls = false;
   return {
     open: (headers) => {
       contentType = headerIn(headers, 'content-type');
@@ -35,7 +35,7 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
     note: (part, chunks) => {
       if (isFinishPart(part)) finished = part;
       else hasParts ||= part['type'] !== 'stream-start';
-      hasContent ||= chunks.some(({ type }) => contents.has(type));
+      hasCalls ||= chunks.some(({ type }) => type === 'toolCall' || type === 'block');
     },
     isFinished: () => finished !== undefined,
     close: (missing) => {
@@ -49,7 +49,7 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
       if (finish === 'stop' && missing.length > 0) {
         throw ended(vendor, 'is incomplete: a tool call started, and did not end');
       }
-      if (!hasContent && at(finished, 'finishReason', 'unified') === 'tool-calls') {
+      if (!hasCalls && at(finished, 'finishReason', 'unified') === 'tool-calls') {
         throw ended(
           vendor,
           'is incomplete: it ends with tool calls, but its AI SDK package read none',
@@ -59,8 +59,6 @@ export const createAnswerEnd = (vendor: string): AnswerEnd => {
     },
   };
 };
-
-const contents: ReadonlySet<ModelChunk['type']> = new Set(['text', 'toolCall', 'block']);
 
 const ended = (vendor: string, what: string): MillraceError =>
   new MillraceError('invalidResponse', `The answer from ${vendor} ${what}.`, { retryable: true });

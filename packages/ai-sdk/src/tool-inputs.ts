@@ -1,5 +1,5 @@
 import { MillraceError, type ModelChunk } from 'millrace';
-import { exactJson } from 'millrace/values';
+import { exactJson, isSameJson } from 'millrace/values';
 import { type JsonRecord, textAt } from '@millrace/wire';
 import { mergedMetadata, toVendorData } from './vendor-parts.js';
 
@@ -22,6 +22,14 @@ interface Preview {
   readonly isForeign: boolean;
   readonly deltas: string[];
   metadata: JsonRecord | undefined;
+}
+
+/** What makes a whole call another one than those before it. */
+interface WholeCall {
+  readonly id: unknown;
+  readonly toolName: unknown;
+  readonly input: unknown;
+  readonly isForeign: boolean;
 }
 
 export interface ToolInputs {
@@ -49,18 +57,17 @@ export const createToolInputs = (
   { toolNameOf, hasTool }: RequestTools,
 ): ToolInputs => {
   const open = new Map<string, Preview>();
-  const read = new Set<string>();
+  const read: WholeCall[] = [];
   /** The indexes of previews that were emitted, and that no whole call has confirmed. */
   const unconfirmed = new Set<number>();
   let count = 0;
   const announced = ({ index, id, wireName }: Preview): Chunks =>
     index === undefined ? [] : [named(index, id, toolNameOf(wireName))];
   const isRepeated = (part: JsonRecord): boolean => {
-    const id = textAt(part, 'toolCallId');
-    const { toolName, input, providerExecuted } = part;
-    const key = JSON.stringify([id, toolName, input, providerExecuted === true]);
-    const isKnown = id !== '' && read.has(key);
-    read.add(key);
+    const { toolCallId: id, toolName, providerExecuted } = part;
+    const call = { id, toolName, input: inputOf(part), isForeign: providerExecuted === true };
+    const isKnown = id !== undefined && id !== '' && read.some((it) => isSameJson(it, call));
+    if (!isKnown) read.push(call);
     return isKnown;
   };
   /** The preview that a whole call continues, if both are about the same local call. */
@@ -121,6 +128,10 @@ export const createToolInputs = (
       chunk.type === 'toolCall' && chunk.index !== undefined && unconfirmed.has(chunk.index),
   };
 };
+
+/** The value of an input: its JSON may be written in several ways. */
+const inputOf = ({ input }: JsonRecord): unknown =>
+  typeof input === 'string' ? (exactJson(input === '' ? '{}' : input) ?? input) : input;
 
 const idOf = (id: string): { readonly id?: string } => (id === '' ? {} : { id });
 

@@ -5,6 +5,7 @@ import {
   blockIndex,
   type JsonRecord,
   listAt,
+  missingCall,
   type Reader,
   signatureChunks,
   textAt,
@@ -88,7 +89,8 @@ const createAnswer = (toolNameOf: (wireName: string) => string) => {
     const mapped = finishes.get(reason) ?? 'stop';
     // An answer with calls of your tools cannot be continued before they have results.
     const isOver = mapped === 'pause' && blocks.haveCalls();
-    return [...blocks.close(), { type: 'finish', finish: isOver ? 'stop' : mapped }];
+    const missing = reason === 'tool_use' && !blocks.haveAny() ? [missingCall] : [];
+    return [...blocks.close(), ...missing, { type: 'finish', finish: isOver ? 'stop' : mapped }];
   };
 
   const startMessage = (message: unknown): Chunks => {
@@ -163,6 +165,8 @@ interface Blocks {
   readonly close: () => Chunks;
   readonly areRead: () => boolean;
   readonly haveCalls: () => boolean;
+  /** Whether there is a block of any kind but text and thinking: a call, of your tools or of those that the vendor runs. */
+  readonly haveAny: () => boolean;
   /** The open block that is not text, or the tool of the vendor that runs: its result is the next block. */
   readonly working: () => string | undefined;
 }
@@ -187,6 +191,8 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
     hasText ||= isText;
     return [...ended, ...(begins ? [textStart(before)] : []), ...startChunks(next, toolNameOf)];
   };
+  const hasBlock = (isIt: (type: unknown) => boolean): boolean =>
+    [...known.values()].some(({ block }) => isIt(block['type']));
   const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
     const before = known.get(index);
@@ -206,7 +212,8 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
     start,
     close,
     areRead: () => known.size > 0,
-    haveCalls: () => [...known.values()].some(({ block }) => block['type'] === 'tool_use'),
+    haveCalls: () => hasBlock((type) => type === 'tool_use'),
+    haveAny: () => hasBlock((type) => !thoughts.has(type)),
     working: () => (latest === undefined ? undefined : workIn(latest)),
     stop: (index) => (latest?.index === index ? close() : []),
     whole: (index, block) => {
@@ -223,6 +230,8 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
     },
   };
 };
+
+const thoughts: ReadonlySet<unknown> = new Set(['text', 'thinking', 'redacted_thinking']);
 
 /** Whether a delta has no value. */
 const isVoid = (delta: JsonRecord): boolean =>

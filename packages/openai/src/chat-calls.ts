@@ -33,7 +33,14 @@ interface ForeignCall {
 export interface ChatCalls {
   /** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
   readonly read: (call: JsonRecord) => readonly ModelChunk[];
-  /** Returns the arguments of the custom calls so far. */
+  /**
+   * Reads a chunk of the one call that there was before tool calls. It is held back until the answer ends: servers send it beside the
+   * same call in the new form, and only that counts then.
+   */
+  readonly readFunction: (called: JsonRecord) => readonly ModelChunk[];
+  /** The name of the call that is held back. */
+  readonly held: () => string | undefined;
+  /** Returns what was held back: the arguments of the custom calls so far, and the function call. */
   readonly finish: () => readonly ModelChunk[];
 }
 
@@ -42,8 +49,25 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
   const foreign = createForeignCalls(source.vendor);
   /** After a finish reason, what follows counts immediately: there need not be another one. */
   let isFinished = false;
+  let isNew = false;
+  const functionCall: ModelChunk[] = [];
+  let heldName: string | undefined;
+  const release = (): readonly ModelChunk[] => {
+    heldName = undefined;
+    return functionCall.splice(0);
+  };
   return {
+    readFunction: (called) => {
+      if (isNew) return [];
+      const chunk = { ...callOf(called, source), index: 0 };
+      heldName ??= chunk.name;
+      functionCall.push(chunk);
+      return isFinished ? release() : [];
+    },
+    held: () => heldName,
     read: (call) => {
+      isNew = true;
+      release();
       const { index, id, function: called, custom, extra_content: extra } = call;
       if (isRecord(custom)) return customs.read(call, custom, isFinished);
       if (called === undefined && foreign.read(call)) return isFinished ? foreign.finish() : [];
@@ -56,7 +80,7 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
     },
     finish: () => {
       isFinished = true;
-      return [...customs.finish(), ...foreign.finish()];
+      return [...customs.finish(), ...foreign.finish(), ...release()];
     },
   };
 };
@@ -147,7 +171,7 @@ const grownField = (known: unknown, piece: unknown): unknown => {
 };
 
 /** Reads the name and arguments of a call. Some servers send the arguments as an object. */
-export const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {
+const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {
   const { name, arguments: written } = fieldsOf(called);
   const chunk: MutableToolCallChunk = { type: 'toolCall' };
   if (textIn(name) !== '') chunk.name = toolName(textIn(name));

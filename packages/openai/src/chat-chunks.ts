@@ -9,7 +9,7 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { callOf, type CallSource, createChatCalls } from './chat-calls.js';
+import { type CallSource, createChatCalls } from './chat-calls.js';
 import { createChatSources, referenceChunks } from './chat-sources.js';
 import { chatFacts } from './facts.js';
 import { fieldsOf, listIn, textIn } from './fields.js';
@@ -81,6 +81,7 @@ export const chatReader = (source: ChatSource): Reader => {
       source.finishesWithDone === true && lastReason === ''
         ? answer.details.flush(finishBy('stop'))
         : [],
+    working: () => answer.toolCalls.held(),
   };
 };
 
@@ -144,7 +145,7 @@ const addContent = (
   if (isRecord(extra)) chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
   if (refusal !== '') chunks.push({ type: 'text', text: refusal });
   for (const call of calls) if (isRecord(call)) chunks.push(...answer.toolCalls.read(call));
-  if (isRecord(function_call)) chunks.push(callOf(function_call, source));
+  if (isRecord(function_call)) chunks.push(...answer.toolCalls.readFunction(function_call));
   if (message['annotations'] !== undefined) chunks.push(...answer.sources.read(message));
 };
 

@@ -1,5 +1,5 @@
 import type { ModelChunk } from 'millrace';
-import { failure } from '@millrace/wire';
+import { failure, missingCall } from '@millrace/wire';
 
 export interface FinishSource {
   /** The name of the server in errors. */
@@ -11,7 +11,8 @@ export interface FinishSource {
 
 /**
  * Maps the finish reason of a chat completion. An unknown reason counts as `stop`, because the vendor ended the answer
- * itself. An empty reason and the string `null` are ignored. Throws a `MillraceError` if the vendor failed.
+ * itself. An empty reason and the string `null` are ignored. If it announces a tool call that the answer does not have, the model is
+ * asked again, unless the call follows. Throws a `MillraceError` if the vendor failed.
  */
 export const finishChunks = (
   reason: string,
@@ -32,10 +33,17 @@ export const finishChunks = (
         { type: 'malformed', feedback: unreadable(reason) },
         { type: 'finish', finish: 'stop' },
       ];
-    default:
-      return [{ type: 'finish', finish: refused ? 'refusal' : kind }];
+    default: {
+      const isMissing = announcesCall.test(word) && !hasCalls && !refused;
+      return [
+        ...(isMissing ? [missingCall] : []),
+        { type: 'finish', finish: refused ? 'refusal' : kind },
+      ];
+    }
   }
 };
+
+const announcesCall = /^(?:tool_calls?|tool_use|function_calls?)$/u;
 
 const restart: ModelChunk = { type: 'restart', why: 'A tool call in the answer cannot be parsed.' };
 

@@ -44,8 +44,8 @@ export const responsesReader = (source: ReaderSource): Reader => {
     // Throws if the response failed: nothing of it counts then.
     const ended = endChunks(response, status, source);
     if (ended.finish === undefined) return ended.chunks;
-    const { chunks, refused } = ledger.conclude(listAt(response, 'output'));
-    const finish = refused && ended.finish === 'stop' ? 'refusal' : ended.finish;
+    const { chunks, finish: ofItems } = ledger.conclude(listAt(response, 'output'));
+    const finish = ended.finish === 'stop' ? ofItems : ended.finish;
     return [...chunks, ...ended.chunks, { type: 'finish', finish }];
   };
   return {

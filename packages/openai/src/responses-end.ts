@@ -27,8 +27,10 @@ export const endChunks = (
   const usage = usageChunks(at(response, 'usage'), responsesUsage);
   const chunks = [...usage, ...responsesFacts(response, vendor)];
   switch (status) {
-    case 'completed':
-      return { chunks, finish: 'stop' };
+    case 'completed': {
+      const isWhole = textAt(at(response, 'incomplete_details'), 'reason') === '';
+      return { chunks, finish: isWhole ? 'stop' : cutBy(response) };
+    }
     case 'incomplete':
       return { chunks, finish: cutBy(response) };
     default:

@@ -36,6 +36,8 @@ export interface OutputItem {
   readonly parts: Map<string, Part>;
   fields: JsonRecord;
   rank: Rank;
+  /** The status of the complete item, if the server sends it. */
+  status: unknown;
 }
 
 /** A block of the answer, as chunks: those that open it, its text, and those that end it. */
@@ -57,6 +59,7 @@ export const createItem = (type: string, index: unknown, callIndex: number): Out
   parts: new Map(),
   fields: {},
   rank: rank.streamed,
+  status: undefined,
 });
 
 export const partOf = ({ parts }: OutputItem, key: string): Part => {
@@ -99,6 +102,7 @@ export const absorb = (item: OutputItem, given: unknown, by: Rank): void => {
   const fields = Object.fromEntries(entries);
   item.fields = by < item.rank ? { ...fields, ...item.fields } : { ...item.fields, ...fields };
   if (by > item.rank) item.rank = by;
+  if (by >= rank.item) item.status = fields['status'] ?? item.status;
   switch (item.type) {
     case 'message':
       partsIn(given).forEach((part, index) => absorbPart(item, String(index), part, by));
@@ -183,6 +187,12 @@ const annotationsOf = (part: Part, isFinal: boolean): readonly unknown[] => {
   const ordered = [...later].sort(([one], [other]) => one - other);
   return [...annotations, ...ordered.map(([, annotation]) => annotation)];
 };
+
+/** Whether the vendor did not complete an item. Items that it runs itself have the status of that run. */
+export const isCut = ({ type, status }: OutputItem): boolean =>
+  status === 'incomplete' || (status === 'in_progress' && ofModel.has(type));
+
+const ofModel: ReadonlySet<string> = new Set(['message', 'function_call', 'custom_tool_call']);
 
 /** Whether an item contains a refusal. */
 export const isRefused = ({ parts }: OutputItem): boolean =>

@@ -1,4 +1,4 @@
-import type { ModelChunk } from 'millrace';
+import type { Finish, ModelChunk } from 'millrace';
 import { type JsonRecord, textAt } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 import {
@@ -10,6 +10,7 @@ import {
   customStart,
   escaped,
   isAnnounced,
+  isCut,
   isRefused,
   type OutputItem,
   partOf,
@@ -117,10 +118,10 @@ export class Ledger {
     return unitsOf(item, this.#source, place).flatMap((unit) => this.#advance(item, unit) ?? []);
   }
 
-  /** Emits what is missing of the final output, or all of it again. Returns whether it is a refusal. */
-  conclude(output: readonly unknown[]): { readonly chunks: Chunks; readonly refused: boolean } {
+  /** Emits what is missing of the final output, or all of it again. Returns how the items say that it ends. */
+  conclude(output: readonly unknown[]): { readonly chunks: Chunks; readonly finish: Finish } {
     const items = this.#finalItems(output);
-    const refused = items.some(isRefused);
+    const finish = items.some(isRefused) ? 'refusal' : items.some(isCut) ? 'length' : 'stop';
     const units = finalUnits(items, this.#source);
     const isInOrder =
       !this.#isTorn &&
@@ -129,11 +130,11 @@ export class Ledger {
         return expected?.item === sent.item && expected.unit.key === sent.key;
       });
     const missing = isInOrder ? this.#missing(units) : undefined;
-    if (missing !== undefined) return { chunks: missing, refused };
+    if (missing !== undefined) return { chunks: missing, finish };
     this.#sent = [];
     const all = units.flatMap(({ item, unit }) => this.#advance(item, unit) ?? []);
     const why = 'The end of the response contradicts what was streamed.';
-    return { chunks: [{ type: 'restart', why, isSameRequest: true }, ...all], refused };
+    return { chunks: [{ type: 'restart', why, isSameRequest: true }, ...all], finish };
   }
 
   #missing(units: ReturnType<typeof finalUnits>): Chunks | undefined {

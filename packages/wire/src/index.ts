@@ -4,7 +4,7 @@ export { answerToolIf } from './answer-tool-if.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
 export { createCapCounter } from './cap-counter.js';
 export { capExceeded, type Caps, capsOf, defaultCaps } from './caps.js';
-export { blockIndex, signatureChunks, textChunks } from './chunks.js';
+export { blockIndex, missingCall, signatureChunks, textChunks } from './chunks.js';
 export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 export { variable } from './environment.js';
 export type { Endings, Exchange, Reader, WireEvent, WireRequest } from './exchange.js';

@@ -65,7 +65,7 @@ export const createToolParts = (
   };
   /** Some servers give each chunk of a call an id of its own: a chunk without a name then belongs to the call at its index. */
   const mixed = (chunk: ToolCallChunk, response: number): ToolPart | undefined => {
-    if ((chunk.name ?? chunk.input) !== undefined) return undefined;
+    if (nameOf(chunk) !== undefined || chunk.input !== undefined) return undefined;
     const part = parts.findLast((it) => isNamedAt(it, chunk, response));
     if (part !== undefined) part.isMixed = true;
     return part;
@@ -144,11 +144,12 @@ const belongs = (
   if (chunk.index !== undefined && key.index !== undefined && chunk.index !== key.index) {
     return false;
   }
-  if (chunk.name !== undefined && name !== chunk.name && name !== '') return false;
+  const given = nameOf(chunk);
+  if (given !== undefined && name !== given && name !== '') return false;
   // A whole call is another one, unless it comes again.
-  if (chunk.name !== undefined && input !== undefined) return repeats(key, input, chunk);
+  if (given !== undefined && input !== undefined) return repeats(key, input, chunk);
   const isIdentified = (id ?? chunk.index) !== undefined;
-  return isIdentified || chunk.name === undefined || (name === '' && json.length === 0);
+  return isIdentified || given === undefined || (name === '' && json.length === 0);
 };
 
 const repeats = (key: ToolPart['key'], input: unknown, chunk: ToolCallChunk): boolean =>
@@ -191,8 +192,9 @@ const contradicts = (part: ToolPart, chunk: ToolCallChunk, response: number): bo
   );
 };
 
-/** Some vendors send an empty id with all but the first chunk. */
+/** Some vendors send an empty id and name with all but the first chunk. */
 const idOf = ({ id }: ToolCallChunk): string | undefined => (id === '' ? undefined : id);
+const nameOf = ({ name }: ToolCallChunk): string | undefined => (name === '' ? undefined : name);
 
 /** Converts a value of a model to JSON; a value that is nested too deeply cannot be converted. */
 export const written = (value: unknown): string => {

@@ -1,5 +1,5 @@
 import type { ToolDeclaration } from 'millrace';
-import { exactJson, isRecord, parsedJson } from 'millrace/values';
+import { exactJson, isRecord, isSameJson, parsedJson } from 'millrace/values';
 import { readPython } from './python.js';
 
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
@@ -55,9 +55,11 @@ export const createScan = () => {
   };
 };
 
-/** The members of a JSON object, or what was meant as one, with their values as written. */
-const membersOf = (text: string): ReadonlyMap<string, string> => {
-  const members = new Map<string, string>();
+/** The members of a JSON object, or what was meant as one, with their values as written: each member may have several. */
+type Members = ReadonlyMap<string, readonly string[]>;
+
+const membersOf = (text: string): Members => {
+  const members = new Map<string, readonly string[]>();
   const key = /\s*,?\s*(?:"([^"\\]{0,200})"|'([^'\\]{0,200})'|([A-Za-z_]\w{0,200}))\s*:\s*/y;
   const plain = /[^,}\]]*/y;
   let at = text.indexOf('{') + 1;
@@ -70,13 +72,13 @@ const membersOf = (text: string): ReadonlyMap<string, string> => {
       // Two values for one key: what the model wrote, which core refuses.
       const written = text.slice(value);
       const isTwo = '{['.includes(written.charAt(0)) && /^[\s;,]*[{[]/.test(text.slice(at));
-      return isTwo ? members.set(name, written.trim()) : members;
+      const before = members.get(name)?.slice(0, -1) ?? [];
+      return isTwo ? members.set(name, [...before, written.trim()]) : members;
     }
     value = at + lead.length;
     at = valueEnd(text, value, plain);
     name = double ?? single ?? bare ?? '';
-    // The first of two counts: a later one may come from within a broken string.
-    if (!members.has(name)) members.set(name, text.slice(value, at).trim());
+    members.set(name, [...(members.get(name) ?? []), text.slice(value, at).trim()]);
   }
 };
 
@@ -125,31 +127,47 @@ export const areJsonCalls = (body: string, tools: ToolTable): boolean => {
   return (
     items.length > 0 &&
     items.every((item) => {
-      const outer = membersOf(item);
-      const nested = outer.get('function');
-      const members = nested?.startsWith('{') === true ? membersOf(nested) : outer;
       const { name = '' } = readJsonCall(item, tools);
-      return tools.has(name) && inputKeys.some((key) => members.has(key));
+      return tools.has(name) && valuesIn(item, inputKeys).length > 0;
     })
   );
 };
 
-const readJsonCall = (text: string, tools: ToolTable): WrittenCall => {
+/** The values of the members with these keys, also within `function`. */
+const valuesIn = (text: string, keys: readonly string[]): readonly string[] => {
   const outer = membersOf(text);
-  const nested = outer.get('function');
-  const members = nested?.startsWith('{') === true ? membersOf(nested) : outer;
-  const named = nameKeys.map((key) => members.get(key)).find((it) => it !== undefined);
-  const name = named === undefined ? undefined : unquoted(named).trim();
-  if (name === undefined || name === '') return { problem: 'The call does not name its tool.' };
-  const given = inputKeys.map((key) => members.get(key)).find((it) => it !== undefined);
-  return { name: plainName(name, tools), json: argumentsIn(given) };
+  const nested = (outer.get('function') ?? []).filter(isObject).map(membersOf);
+  return [outer, ...nested].flatMap((members) => keys.flatMap((key) => members.get(key) ?? []));
 };
 
-/** Arguments may be missing, `null`, or a string of JSON. */
-const argumentsIn = (written: string | undefined): string => {
-  if (written === undefined || written === 'null' || written === '') return '{}';
-  return written.startsWith('"') ? unquoted(written).trim() || '{}' : written;
+const isObject = (written: string): boolean => written.startsWith('{');
+
+/** A call has one name and one value for its arguments, however many members give them. */
+const readJsonCall = (text: string, tools: ToolTable): WrittenCall => {
+  const [name, ...otherNames] = valuesIn(text, nameKeys)
+    .filter((it) => !isObject(it))
+    .map((it) => unquoted(it).trim())
+    .filter((it) => it !== '')
+    .map((it) => plainName(it, tools));
+  if (name === undefined) return { problem: 'The call does not name its tool.' };
+  if (otherNames.some((it) => it !== name)) return { name, problem: 'The call names two tools.' };
+  const [json = '{}', ...others] = valuesIn(text, inputKeys)
+    .filter((it) => !isAbsent(it))
+    .map(argumentsIn);
+  const areSame = others.every((it) => isSameValue(it, json));
+  return areSame ? { name, json } : { name, problem: 'The call has two values for its arguments.' };
 };
+
+const isSameValue = (one: string, other: string): boolean => {
+  const value = exactJson(one);
+  return one === other || (value !== undefined && isSameJson(value, exactJson(other)));
+};
+
+const isAbsent = (written: string): boolean => written === 'null' || written === '';
+
+/** Arguments may be a string of JSON. */
+const argumentsIn = (written: string): string =>
+  written.startsWith('"') ? unquoted(written).trim() || '{}' : written;
 
 const unquoted = (text: string): string => {
   const value = text.startsWith('"') ? parsedJson(text) : undefined;
