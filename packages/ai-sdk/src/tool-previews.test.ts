@@ -193,9 +193,32 @@ describe('the tools that run', () => {
     expect(ran).toBeGreaterThan(20);
   });
 
-  it('do not include one that the answer repeats', async () => {
-    const twice = [call('c1', 'add', '{}'), call('c1', 'add', '{}')];
-    expect((await run([...twice, finish()])).runs).toEqual([['add', {}]]);
+  it('do not include one that the answer repeats, in any form of its JSON', async () => {
+    const input = { a: 1, list: [{ b: 2, c: 3 }] };
+    const forms = [
+      JSON.stringify(input),
+      JSON.stringify(input, null, 2),
+      '{"list":[{"c":3,"b":2}],"a":1}',
+      input,
+    ];
+    for (const one of forms) {
+      for (const other of forms) {
+        const twice = [one, other].map((it) => call('c1', 'add', '', { input: it }));
+        expect((await run([...twice, finish()])).runs).toEqual([['add', input]]);
+      }
+    }
+    const none = [call('c1', 'add', '{}'), call('c1', 'add', '')];
+    expect((await run([...none, finish()])).runs).toEqual([['add', {}]]);
+  });
+
+  it('include those with other arguments, or without an id', async () => {
+    for (const ids of ['c1', '']) {
+      const two = [
+        call(ids, 'add', '{"a":1}'),
+        call(ids, 'add', ids === '' ? '{"a":1}' : '{"a":2}'),
+      ];
+      expect((await run([...two, finish()])).runs).toHaveLength(2);
+    }
   });
 });
 

@@ -193,6 +193,26 @@ describe('the reader of messages', () => {
       ]);
     });
 
+    it.each([
+      ['nothing', [], 1],
+      ['text', [hello], 1],
+      ['thinking', [thought], 1],
+      ['a call', [use], 0],
+      ['text and a call', [hello, use], 0],
+      [
+        'a tool that the vendor runs',
+        [{ type: 'server_tool_use', id: 's', name: 'x', input: {} }],
+        0,
+      ],
+    ])(
+      'and finds the call that the stop reason announces, or reports it missing: %s',
+      (_, blocks, count) => {
+        const found = contentOf(opening(...blocks), end('tool_use'));
+        expect(found.filter(({ type }) => type === 'malformed')).toHaveLength(count);
+        expect(found.at(-1)).toEqual({ type: 'finish', finish: 'stop' });
+      },
+    );
+
     it('if the stream counts its own blocks from 0 again', () => {
       const other = { ...use, id: 'toolu_2' };
       expect(contentOf(opening(use), begin(0, other), stop(0), end('tool_use'))).toEqual([
@@ -207,7 +227,6 @@ describe('the reader of messages', () => {
 
   it.each([
     ['end_turn', 'stop'],
-    ['tool_use', 'stop'],
     ['stop_sequence', 'stop'],
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],

@@ -202,10 +202,66 @@ describe('quirks', () => {
         delta({}, 'function_call'),
       ),
     ).toEqual([
-      use({ name: 'weather', json: '{' }),
-      use({ json: '}' }),
+      use({ index: 0, name: 'weather', json: '{' }),
+      use({ index: 0, json: '}' }),
       { type: 'finish', finish: 'stop' },
     ]);
+  });
+
+  it('X8: holds that function call back, which counts as work, and then emits what follows', () => {
+    const { read: next, working } = reader();
+    const call = (fields: object) => next({ data: delta({ function_call: fields }) });
+    expect([working?.(), call({ name: 'weather', arguments: '{' }), working?.()]).toEqual([
+      undefined,
+      [],
+      'weather',
+    ]);
+    next({ data: delta({}, 'function_call') });
+    expect([working?.(), call({ arguments: '}' })]).toEqual([
+      undefined,
+      [use({ index: 0, json: '}' })],
+    ]);
+  });
+
+  describe('X8: a call in the form of tool calls and as the function call before them', () => {
+    const part = (fields: object) => ({ index: 0, id: 'c1', function: fields });
+    const named = { name: 'weather', arguments: '' };
+    const pieces = [{ arguments: '{"a"' }, { arguments: ':1}' }];
+    const both = (fields: object) => delta({ function_call: fields, tool_calls: [part(fields)] });
+    const cases: Readonly<Record<string, readonly unknown[]>> = {
+      'in each chunk': [both(named), ...pieces.map(both)],
+      'with the name in each chunk': [
+        both(named),
+        ...pieces.map((it) => both({ ...it, name: 'weather' })),
+      ],
+      whole: [both({ name: 'weather', arguments: '{"a":1}' })],
+      'the function call first': [
+        delta({ function_call: { name: 'weather', arguments: '{"a":1}' } }),
+        ...[named, ...pieces].map((it) => delta({ tool_calls: [part(it)] })),
+      ],
+      'the function call last': [
+        ...[named, ...pieces].map((it) => delta({ tool_calls: [part(it)] })),
+        delta({ function_call: { name: 'weather', arguments: '{"a":1}' } }),
+      ],
+      'as a whole message': [
+        {
+          choices: [
+            {
+              message: {
+                function_call: { name: 'weather', arguments: '{"a":1}' },
+                tool_calls: [part({ name: 'weather', arguments: '{"a":1}' })],
+              },
+            },
+          ],
+        },
+      ],
+    };
+    it.each(Object.entries(cases))('is one call: %s', (_, events) => {
+      const chunks = read(...events, delta({}, 'tool_calls'));
+      const calls = chunks.filter((chunk) => chunk.type === 'toolCall');
+      expect(calls.every(({ id }) => id === 'c1')).toBe(true);
+      expect(calls.map(({ json = '' }) => json).join('')).toBe('{"a":1}');
+    });
   });
 
   it('X8: does not distinguish calls by a useless index', () => {

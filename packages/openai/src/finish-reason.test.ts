@@ -8,8 +8,6 @@ describe('a finish reason', () => {
   it.each([
     ['stop', 'stop'],
     ['STOP', 'stop'],
-    ['tool_calls', 'stop'],
-    ['function_call', 'stop'],
     ['eos', 'stop'],
     ['length', 'length'],
     ['MAX_TOKENS', 'length'],
@@ -26,6 +24,16 @@ describe('a finish reason', () => {
   ])('X1: %s is a finish by %s', (reason, finish) => {
     expect(read(reason)).toEqual([{ type: 'finish', finish }]);
   });
+
+  it.each(['tool_calls', 'TOOL_CALLS', 'tool_call', 'tool_use', 'function_call'])(
+    'X2: %s asks the model again, unless there is a call or a refusal',
+    (reason) => {
+      const stop = { type: 'finish', finish: 'stop' };
+      expect(read(reason, false, true)).toEqual([stop]);
+      expect(read(reason)).toMatchObject([{ type: 'malformed', isAnswer: false }, stop]);
+      expect(read(reason, true)).toEqual([{ type: 'finish', finish: 'refusal' }]);
+    },
+  );
 
   it.each(['', ' ', 'null', 'NULL'])('X1: %j is not an answer', (reason) => {
     expect(read(reason)).toEqual([]);

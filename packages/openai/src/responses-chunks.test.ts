@@ -96,6 +96,60 @@ describe('a response', () => {
     ]);
   });
 
+  describe('X2: an item that is not complete cuts a complete response', () => {
+    const items = {
+      call: { type: 'function_call', id: 'f', call_id: 'c', name: 'weather', arguments: '{}' },
+      custom: { type: 'custom_tool_call', id: 'f', call_id: 'c', name: 'weather', input: 'x' },
+      message: { type: 'message', id: 'f', content: [{ type: 'output_text', text: 'Half' }] },
+    };
+    const finishOf = (...events: readonly unknown[]) => read(...events).at(-1);
+    const cases = Object.entries(items).flatMap(([name, item]) =>
+      [
+        ['incomplete', 'length'],
+        ['in_progress', 'length'],
+        ['completed', 'stop'],
+        [undefined, 'stop'],
+      ].map(([status, finish]) => [name, status, finish, { ...item, status }] as const),
+    );
+    it.each(cases)('%s that is %s: %s', (_, _status, finish, item) => {
+      const expected = { type: 'finish', finish };
+      const added = {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { ...item, status: 'in_progress' },
+      };
+      const done = { type: 'response.output_item.done', output_index: 0, item };
+      const output = [item];
+      const whole = { status: 'completed', output };
+      expect(finishOf(ended({ output }))).toEqual(expected);
+      expect(finishOf(added, done, ended({ output: [] }))).toEqual(expected);
+      expect(finishOf(added, ended({ output }))).toEqual(expected);
+      expect(withoutFacts(reader().readWhole(whole)).at(-1)).toEqual(expected);
+      // The response overrides the item before it.
+      const completed = { ...item, status: 'completed' };
+      expect(finishOf(added, done, ended({ output: [completed] }))).toMatchObject({
+        finish: 'stop',
+      });
+    });
+
+    it('but for items that the vendor runs', () => {
+      const item = { type: 'image_generation_call', id: 'i', status: 'in_progress' };
+      expect(finishOf(ended({ output: [item] }))).toMatchObject({ finish: 'stop' });
+    });
+
+    it('as do the details of a response that is called complete', () => {
+      const finishes = [
+        { reason: 'max_output_tokens' },
+        { reason: 'content_filter' },
+        {},
+        null,
+      ].map((incomplete_details) => finishOf(ended({ incomplete_details, output: [items.call] })));
+      expect(finishes).toMatchObject(
+        ['length', 'filtered', 'stop', 'stop'].map((finish) => ({ finish })),
+      );
+    });
+  });
+
   it('X1: fails if it failed, by the code', () => {
     const response = {
       status: 'failed',

@@ -131,6 +131,186 @@ describe('a draft', () => {
     ]);
   });
 
+  describe('X11: a call runs only with a name and arguments that are certainly its own', () => {
+    type Piece = Omit<Extract<ModelChunk, { type: 'toolCall' }>, 'type'>;
+    const callsOf = (...pieces: readonly Piece[]) =>
+      toolsIn(...pieces.map((piece): ModelChunk => ({ type: 'toolCall', ...piece })));
+    /** What would run, if there are tools of all names. */
+    const runnable = (...pieces: readonly Piece[]) =>
+      callsOf(...pieces).flatMap(({ name, input, invalidInput, refusal }) =>
+        name === '' || invalidInput !== undefined || refusal !== undefined ? [] : [[name, input]],
+      );
+    const one = [['f', { x: 1 }]];
+
+    it.each<[string, unknown, ...Piece[]]>([
+      [
+        'an id of its own for each piece',
+        one,
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, id: 'b', json: '{"x"' },
+        { index: 0, id: 'c', json: ':1}' },
+      ],
+      [
+        'an empty name for each piece',
+        one,
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, name: '', json: '{"x":1}' },
+      ],
+      [
+        'an index of its own for each piece',
+        [],
+        { index: 0, id: 'a', name: 'f' },
+        { index: 1, json: '{"x"' },
+        { index: 2, json: ':1}' },
+      ],
+      [
+        'arguments under another index',
+        [],
+        { index: 0, id: 'a', name: 'f' },
+        { index: 1, json: '{"x":1}' },
+      ],
+      [
+        'arguments under another index, before',
+        [],
+        { index: 1, json: '{"x":1}' },
+        { index: 0, id: 'a', name: 'f' },
+      ],
+      ['arguments under another id', [], { id: 'a', name: 'f' }, { id: 'b', json: '{"x":1}' }],
+      [
+        'arguments before the name',
+        one,
+        { index: 0, id: 'a', json: '{"x"' },
+        { index: 0, id: 'a', name: 'f', json: ':1}' },
+      ],
+      [
+        'arguments that may be those of a later name',
+        [],
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, id: 'b', json: '{"y":2}' },
+        { index: 0, id: 'b', name: 'g' },
+      ],
+      [
+        'a name in two pieces',
+        [],
+        { index: 0, id: 'a', name: 'delete', json: '' },
+        { index: 0, name: '_draft', json: '' },
+        { index: 0, json: '{"x":1}' },
+      ],
+      [
+        'a name in two pieces, each with the id',
+        [],
+        { index: 0, id: 'a', name: 'delete' },
+        { index: 0, id: 'a', name: '_draft', json: '{"x":1}' },
+      ],
+      [
+        'a name in two pieces, with the id alone',
+        [],
+        { id: 'a', name: 'delete' },
+        { id: 'a', name: '_draft', json: '{"x":1}' },
+      ],
+      [
+        'a name in three pieces',
+        [],
+        { index: 0, name: 'a' },
+        { index: 0, name: 'b' },
+        { index: 0, name: 'c', json: '{}' },
+      ],
+      [
+        'a name in each piece, without an id',
+        [],
+        { name: 'f', json: '' },
+        { name: 'f', json: '{"x"' },
+        { name: 'f', json: ':1}' },
+      ],
+      [
+        'two calls, one without arguments',
+        [
+          ['f', {}],
+          ['g', { x: 1 }],
+        ],
+        { index: 0, id: 'a', name: 'f' },
+        { index: 1, id: 'b', name: 'g', json: '{"x":1}' },
+      ],
+      [
+        'two calls with one index',
+        [
+          ['f', {}],
+          ['g', {}],
+        ],
+        { index: 0, id: 'a', name: 'f', json: '' },
+        { index: 0, id: 'b', name: 'g', json: '' },
+      ],
+      [
+        'a complete call beside a piece of none',
+        one,
+        { index: 0, id: 'a', name: 'f', json: '{"x":1}' },
+        { index: 1, json: '}' },
+      ],
+    ])('%s', (_, expected, ...pieces) => {
+      expect(runnable(...pieces)).toEqual(expected);
+    });
+
+    it('however it is cut and labelled', () => {
+      const name = fc.constantFrom('delete', '_draft', 'delete_draft', 'f');
+      const args = fc.constantFrom({}, { x: 1 }, { to: 'a"b:\\', list: [{ y: 2 }] });
+      const call = fc.record({ name, args, cuts: fc.array(fc.nat(30), { maxLength: 4 }) });
+      const label = fc.constantFrom('first', 'same', 'none', 'own');
+      const style = fc.record({
+        id: label,
+        index: label,
+        isNameCut: fc.boolean(),
+        isNamedAgain: fc.boolean(),
+        areArgumentsFirst: fc.boolean(),
+      });
+      let ran = 0;
+      fc.assert(
+        fc.property(fc.array(call, { minLength: 1, maxLength: 3 }), style, (calls, written) => {
+          const { id, index, isNameCut, isNamedAgain, areArgumentsFirst } = written;
+          // Nothing connects the pieces of a name then: each is the name of a call without arguments.
+          const hasKey = [id, index].includes('same');
+          fc.pre(hasKey || (!isNameCut && !isNamedAgain && !areArgumentsFirst));
+          fc.pre(!areArgumentsFirst || !isNameCut);
+          fc.pre((id !== 'own' && index !== 'own') || (!isNameCut && !isNamedAgain));
+          let count = 0;
+          const keyOf = (kind: string, at: number, nth: number): number | undefined => {
+            if (kind === 'own') return (count += 1);
+            return kind === 'same' || (kind === 'first' && nth === 0) ? 100 + at : undefined;
+          };
+          const pieces = calls.flatMap(({ name: whole, args: input, cuts }, at): Piece[] => {
+            const json = JSON.stringify(input);
+            const places = [...new Set([0, ...cuts.filter((it) => it < json.length)])];
+            places.sort((a, b) => a - b);
+            const parts = places.map((from, nth) => json.slice(from, places[nth + 1]));
+            const names = isNameCut ? [whole.slice(0, 3), whole.slice(3)] : [whole];
+            const heads: Piece[] = names.filter((it) => it !== '').map((it) => ({ name: it }));
+            const bodies: Piece[] = parts.map((it) => ({
+              json: it,
+              ...(isNamedAgain ? { name: whole } : {}),
+            }));
+            const all = areArgumentsFirst ? [...bodies, ...heads] : [...heads, ...bodies];
+            return all.map((piece, nth) => {
+              const [ownId, ownIndex] = [keyOf(id, at, nth), keyOf(index, at, nth)];
+              return {
+                ...piece,
+                ...(ownId === undefined ? {} : { id: `i${ownId}` }),
+                ...(ownIndex === undefined ? {} : { index: ownIndex }),
+              };
+            });
+          });
+          const left = calls.map(({ name: whole, args: input }) => JSON.stringify([whole, input]));
+          for (const it of runnable(...pieces)) {
+            const found = left.indexOf(JSON.stringify(it));
+            expect([written, pieces, it, found >= 0]).toEqual([written, pieces, it, true]);
+            left.splice(found, 1);
+            ran += 1;
+          }
+        }),
+        { numRuns: 1000 },
+      );
+      expect(ran).toBeGreaterThan(20);
+    });
+  });
+
   it('R4: a later count of usage replaces an earlier one, field by field', () => {
     const draft = draftOf([
       { type: 'usage', usage: { inputTokens: 5, outputTokens: 1 } },

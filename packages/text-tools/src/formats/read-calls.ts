@@ -163,7 +163,7 @@ const isSameValue = (one: string, other: string): boolean => {
   return one === other || (value !== undefined && isSameJson(value, exactJson(other)));
 };
 
-const isAbsent = (written: string): boolean => written === 'null' || written === '';
+const isAbsent = (written: string): boolean => ['', '""', 'null'].includes(written);
 
 /** Arguments may be a string of JSON. */
 const argumentsIn = (written: string): string =>

@@ -53,6 +53,14 @@ describe('X11: two values if one is wanted', () => {
       `<tool_call>{"name": "alpha", "arguments": ${JSON.stringify(one + between + two)}}</tool_call>`,
     'as a list': (between) =>
       `<tool_call>{"name": "alpha", "arguments": [${one}${between}${two}]}</tool_call>`,
+    'for a key that comes twice': (between) =>
+      `<tool_call>{"name": "alpha", "arguments": ${one}, "arguments":${between.replace(/[,;]/g, ' ')}${two}}</tool_call>`,
+    'for two keys of the same meaning': (between) =>
+      `<tool_call>{"name": "alpha", "arguments": ${one}, "parameters":${between.replace(/[,;]/g, ' ')}${two}}</tool_call>`,
+    'within and beside a function': (between) =>
+      `<tool_call>{"arguments": ${one}, "function": {"name": "alpha", "arguments":${between.replace(/[,;]/g, ' ')}${two}}}</tool_call>`,
+    'in a list of calls': (between) =>
+      `[TOOL_CALLS][{"name": "alpha", "arguments": ${one}, "arguments":${between.replace(/[,;]/g, ' ')}${two}}]`,
     'with a list after it': (between) => `[TOOL_CALLS]alpha[ARGS]${one}${between}[${two}]`,
   };
   it.each(Object.entries(refused))('are refused: %s', async (_name, written) => {
@@ -61,6 +69,30 @@ describe('X11: two values if one is wanted', () => {
         const found = await runsOf(written(between), inPieces);
         expect([between, inPieces, found]).toEqual([between, inPieces, ['refused']]);
       }
+    }
+  });
+
+  const namesRefused: Readonly<Record<string, string>> = {
+    'a name twice': `<tool_call>{"name": "alpha", "name": "beta", "arguments": ${one}}</tool_call>`,
+    'two keys for a name': `<tool_call>{"name": "alpha", "tool": "beta", "arguments": ${one}}</tool_call>`,
+    'a name beside a function': `<tool_call>{"name": "alpha", "function": {"name": "beta", "arguments": ${one}}}</tool_call>`,
+    'a reply that is only JSON': `{"name": "alpha", "arguments": ${one}, "name": "beta"}`,
+  };
+  it.each(Object.entries(namesRefused))('are refused: %s', async (_name, written) => {
+    for (const inPieces of [false, true]) {
+      expect((await runsOf(written, inPieces)).filter((it) => it !== 'refused')).toEqual([]);
+    }
+  });
+
+  it.each([
+    `{"name": "alpha", "arguments": ${one}, "arguments": ${one}}`,
+    `{"name": "alpha", "arguments": ${one}, "parameters": {"x":1}}`,
+    `{"name": "alpha", "arguments": ${one}, "parameters": null, "input": ""}`,
+    `{"name": "alpha", "arguments": "{\\"x\\":1}", "parameters": ${one}}`,
+    `{"name": "alpha", "function": {"name": "functions.alpha", "arguments": ${one}}}`,
+  ])('are one if they are the same: %s', async (call) => {
+    for (const inPieces of [false, true]) {
+      expect(await runsOf(`<tool_call>${call}</tool_call>`, inPieces)).toEqual(['alpha 1']);
     }
   });
 
