@@ -43,7 +43,7 @@ const repeating = fc
   }));
 
 describe('X11: a key that comes twice', () => {
-  it('is seen, whatever the keys and strings beside it are', () => {
+  it('is found beside keys and strings of any content', () => {
     fc.assert(
       fc.property(repeating, fc.constantFrom('', ' ', '\n\t'), (value, space) => {
         const json = jsonOf(value, space);
@@ -65,7 +65,7 @@ describe('X11: a key that comes twice', () => {
     String.raw`{"C:\\":true,"to":"bob"}`,
     String.raw`{"a\"":"\": ","b":":c"}`,
     String.raw`{"a":"{\"to\":1,\"to\":2}"}`,
-  ])('is not seen where there is none: %s', (json) => {
+  ])('is not found in JSON without one: %s', (json) => {
     expect(readJson(json)).toEqual({ value: JSON.parse(json) as unknown });
   });
 });
