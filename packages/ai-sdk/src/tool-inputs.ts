@@ -24,7 +24,7 @@ interface Preview {
   metadata: JsonRecord | undefined;
 }
 
-/** What makes a whole call another one than those before it. */
+/** Two whole calls with the same key are one. */
 interface WholeCall {
   readonly id: unknown;
   readonly toolName: unknown;

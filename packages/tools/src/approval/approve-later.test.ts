@@ -6,6 +6,7 @@ import {
   createAgent,
   inProcessMemory,
   type MemoryFactory,
+  type Model,
   preset,
   requireApproval,
   tool,
@@ -24,7 +25,7 @@ import { jsonSchema } from 'millrace/schema';
 import { sessions } from 'millrace/sessions';
 import { agentTool } from 'millrace/teams';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
-import { concatMap, defer, lastValueFrom, map, of, Subject } from 'rxjs';
+import { concatMap, defer, lastValueFrom, map, of, Subject, throwError } from 'rxjs';
 import { approveLater } from './index.js';
 
 interface Process {
@@ -260,6 +261,19 @@ describe('T13: a tool that is approved later', () => {
     let count = 1;
     while (await until(count)) count += 1;
     expect(count).toBeGreaterThan(8);
+  });
+
+  it('S6: pays once if the model fails after the payment, and the decision comes again', async () => {
+    const process = begin();
+    const [asked] = await suspended(process, () => clerk(process));
+    const results = toolResults({ [asked?.id ?? '']: true });
+    const down: Model = { name: 'down', stream$: () => throwError(() => new Error('Down.')) };
+    const tools = [approveLater(payer(process))];
+    const failing = sessionOf(process, createAgent({ name: 'clerk', model: down, tools }));
+    await expect(failing.call(results)).rejects.toThrow('Down.');
+    const again = sessionOf(process, clerk(process));
+    await expect(again.call(results)).rejects.toMatchObject({ code: 'invalidResume' });
+    expect(process.paid).toEqual([order]);
   });
 
   it('I20: is asked about after the approvers of the tool, once about each input', async () => {
