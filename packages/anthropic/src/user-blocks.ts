@@ -117,8 +117,12 @@ const sourceOf = ({ type, source }: ImageBlock | FileBlock, where: string): Medi
   );
 };
 
-const refusal = (where: string, what: string, hint: string): MillraceError =>
-  new MillraceError('invalidRequest', `${where} has ${what}, which cannot be sent. ${hint}`);
+const refusal = (where: string, what: string, hint: string): MillraceError => {
+  const why = `${what}, which cannot be sent. ${hint}`;
+  return new MillraceError('invalidRequest', `${where} has ${why}`, {
+    userMessage: `The conversation has ${why}`,
+  });
+};
 
 const list = (names: readonly string[]): string =>
   `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;

@@ -276,6 +276,10 @@ describe('a conversation on the wire', () => {
       { type: 'image', source: { kind: 'base64', mediaType: 'image/tiff', data: 'AAAA' } },
       'image/tiff',
     ],
+    [
+      { type: 'image', source: { kind: 'base64', mediaType: 'image/heic', data: 'AAAA' } },
+      "an image of the type 'image/heic', which cannot be sent. Use image/jpeg",
+    ],
     [{ type: 'image', source: { kind: 'url', url: 'data:image/tiff;base64,AAAA' } }, 'image/tiff'],
     [{ type: 'image', source: { kind: 'url', url: 'file:///a.png' } }, 'an unsupported URL'],
     [{ type: 'file', source: { kind: 'url', url: 'data:image/png,%FF' } }, 'an unsupported URL'],
@@ -290,5 +294,8 @@ describe('a conversation on the wire', () => {
   ])('refuses %j, and names the message', (block, named) => {
     expect(() => wire(user(block))).toThrow(invalid(`The message 'u' has `));
     expect(() => wire(user(block))).toThrow(invalid(named));
+    expect(() => wire(user(block))).toThrow(
+      expect.objectContaining({ userMessage: expect.stringContaining(named) }),
+    );
   });
 });

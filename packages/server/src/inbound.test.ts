@@ -40,6 +40,7 @@ describe('the settings of a request', () => {
 
   it.each([
     ['image', 'image/png'],
+    ['image', 'image/heic'],
     ['audio', 'audio/wav'],
     ['file', 'application/pdf'],
   ] as const)('is the text and the files of its last message: %s', (type, mediaType) => {
