@@ -11,7 +11,10 @@ export interface MaskOptions {
   readonly onError?: ((error: MillraceError) => unknown) | undefined;
   /** Returns the text for a failed tool. Default: `The tool failed.` */
   readonly onToolError?: ((event: EventOf<'postActing'>) => string) | undefined;
-  /** Returns the reason of a denied tool call for the client. The default shows none: a program may have written it for the model only. */
+  /**
+   * Returns the reason of a denied tool call for the client. Default: the reason of a user, such as of an approval queue. What a program has
+   * written for the model is not shown.
+   */
   readonly onDenial?: ((denial: Denial) => string | undefined) | undefined;
 }
 
@@ -20,6 +23,8 @@ export interface Denial {
   readonly toolName: string;
   /** Why, in the words of the approver. */
   readonly reason: string;
+  /** A person has decided, and not a program. */
+  readonly by?: 'user';
 }
 
 /** The error texts for clients. */
@@ -27,18 +32,20 @@ export interface Masks {
   error(error: MillraceError): string;
   toolError(event: EventOf<'postActing'>): string;
   /** `{ reason }`, or nothing. */
-  denial(denied: { readonly toolName: string; readonly reason?: string }): Partial<Denial>;
+  denial(denied: Partial<Denial> & Pick<Denial, 'toolName'>): { readonly reason?: string };
 }
 
 /** Uses the default if a hook throws or does not return a string. */
-export const createMasks = ({ onError, onToolError, onDenial }: MaskOptions): Masks => ({
+export const createMasks = ({ onError, onToolError, onDenial = ofUser }: MaskOptions): Masks => ({
   error: (error) => textFrom(() => onError?.(error)) ?? error.userMessage,
   toolError: (event) => textFrom(() => onToolError?.(event)) ?? 'The tool failed.',
-  denial: ({ toolName, reason }) =>
+  denial: ({ toolName, reason, by }) =>
     reason === undefined
       ? {}
-      : defined({ reason: textFrom(() => onDenial?.({ toolName, reason })) }),
+      : defined({ reason: textFrom(() => onDenial({ toolName, reason, ...defined({ by }) })) }),
 });
+
+const ofUser = ({ reason, by }: Denial): string | undefined => (by === 'user' ? reason : undefined);
 
 const textFrom = (hook: () => unknown): string | undefined => {
   try {

@@ -163,6 +163,25 @@ describe('T12: an approval', () => {
     expect((await deletes(undefined)).types).not.toContain('approvalRequested');
   });
 
+  it('reports that a person has decided, by the word of the approver', async () => {
+    for (const by of ['user', undefined] as const) {
+      const { events } = await deletes(() => ({
+        approved: false,
+        reason: 'No.',
+        ...(by && { by }),
+      }));
+      expect(events.find(({ type }) => type === 'approvalDecided')).toMatchObject({
+        reason: 'No.',
+      });
+      expect(events.map((event) => 'by' in event && event.by).filter(Boolean)).toEqual(
+        by === undefined ? [] : [by],
+      );
+    }
+    await expect(
+      deletes(() => ({ approved: false, by: 'program' }) as unknown as boolean),
+    ).rejects.toMatchObject({ code: 'config', message: expect.stringContaining("'by'") });
+  });
+
   it('may change the input, which is validated again', async () => {
     const edited = await deletes(() => ({ approved: true, input: { path: '/tmp/a' } }));
     expect(edited).toMatchObject({ output: 'deleted /tmp/a', said: ['true {"path":"/tmp/a"}'] });

@@ -22,7 +22,7 @@ import { contained, finalizeNow } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { isConfigError, MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
-import { canonicalJson, isRecord, isTooDeep } from '../values/json.js';
+import { canonicalJson, defined, isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
 import type { Layer } from '../seams/layer.js';
 import { trusted } from '../seams/through.js';
@@ -65,6 +65,8 @@ export type Verdict =
       readonly input?: unknown;
       /** The model reads why it was denied. */
       readonly reason?: string;
+      /** Who has decided, if a person has: servers show the reasons of a `user` to users, and keep those of programs to themselves. */
+      readonly by?: 'user';
     };
 
 /**
@@ -135,6 +137,8 @@ declare module '../events.js' {
       readonly round: number;
       readonly approved: boolean;
       readonly reason?: string;
+      /** A person has decided, by the word of the approver. */
+      readonly by?: 'user';
     };
   }
 }
@@ -241,13 +245,12 @@ const afterApproval$ = (
       // Settles before the tool runs, and also if the call stops waiting for the decision.
       tap(() => settled?.()),
       finalizeNow(() => settled?.()),
-      concatMap(({ approved: isApproved, input: edit, reason }) => {
+      concatMap(({ approved: isApproved, input: edit, reason, by }) => {
         const isAsShown =
           edit === undefined || isSame(withoutKeys(edit, hidden), withoutKeys(input, hidden));
         const edited = isAsShown ? toolCall : withInput(toolCall, edit, hidden);
-        const why = reason === undefined ? {} : { reason };
-        const decided = { toolCall: edited, approved: isApproved, round, ...why };
-        report({ type: 'approvalDecided', ...decided });
+        const decided = { toolCall: edited, approved: isApproved, round };
+        report({ type: 'approvalDecided', ...decided, ...defined({ reason, by }) });
         if (!isApproved) return of(deny(denied(name, reason)));
         if (isAsShown) return of(before);
         return check$(edited).pipe(
@@ -292,6 +295,7 @@ interface Decision {
   readonly approved: boolean;
   readonly input?: Readonly<Record<string, unknown>>;
   readonly reason?: string;
+  readonly by?: 'user' | undefined;
 }
 
 /** Asks an approver. Emits one decision: a failed or late approver denies the tool call. Errors with `config` if it answers with anything else. */
@@ -331,12 +335,15 @@ const toDecision = (given: unknown): Decision => {
   if (!isRecord(given) || typeof given['approved'] !== 'boolean') {
     throw misuse('An approver must return true, false or { approved, input?, reason? }.');
   }
-  const { approved: isApproved, input, reason } = given;
+  const { approved: isApproved, input, reason, by } = given;
   if (reason !== undefined && typeof reason !== 'string') {
     throw misuse("The 'reason' that an approver returns must be a string for the model.");
   }
-  if (!isApproved) return { approved: false, ...(reason !== undefined && { reason }) };
-  if (input === undefined) return { approved: true };
-  if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
+  if (by !== undefined && by !== 'user') {
+    throw misuse("The 'by' that an approver returns must be 'user', or absent for a program.");
+  }
+  if (!isApproved) return { approved: false, by, ...(reason !== undefined && { reason }) };
+  if (input === undefined) return { approved: true, by };
+  if (isRecord(input) && !isTooDeep(input)) return { approved: true, by, input };
   throw misuse("The 'input' that an approver returns must be an object, up to 100 levels deep.");
 };

@@ -5,17 +5,14 @@ import { plainJson } from '../plain-json.js';
 import type { ApprovalData, CommonUiMessageChunk } from './ui-message-chunk.js';
 
 /** Approvals and suspensions of any agent: one data part per tool call, which later chunks update. */
-export const toolNoticeChunks = (
-  notice: Notice,
-  masks: Masks,
-): readonly CommonUiMessageChunk[] => {
+export const toolNoticeChunks = (notice: Notice, masks: Masks): readonly CommonUiMessageChunk[] => {
   switch (notice.name) {
     case 'approvalRequested': {
       const { name: _, approvalToken, ...use } = notice;
       return [approval({ ...use, status: 'requested', ...approvalToken })];
     }
     case 'approvalDecided': {
-      const { name: _, approved, reason: _reason, ...use } = notice;
+      const { name: _, approved, reason: _reason, by: _by, ...use } = notice;
       const status = approved ? 'approved' : 'denied';
       return [approval({ ...use, status, ...masks.denial(notice) })];
     }

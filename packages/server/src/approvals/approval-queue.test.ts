@@ -41,7 +41,7 @@ describe('an approval queue', () => {
     const { token } = await waiting(desk);
     expect(seen).toEqual([]);
     await desk.decide(token, verdict);
-    expect(seen).toEqual([passed, '|']);
+    expect(seen).toEqual([{ ...Object(passed), by: 'user' }, '|']);
     expect(await waitingNow(desk)).toEqual([]);
   });
 

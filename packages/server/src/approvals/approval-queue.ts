@@ -115,7 +115,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
         if (problems.length > 0) throw invalidInput(problems);
       }
       if (queued !== undefined && pending.settle(claims.nonce, 'decided', plain))
-        queued.verdict$.next(verdict);
+        queued.verdict$.next({ ...verdict, by: 'user' });
       else checkSettled(pending, claims, plain);
     },
   };

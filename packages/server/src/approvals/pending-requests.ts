@@ -33,7 +33,7 @@ export interface ApprovalDesk {
   /** Hot: emits the pending requests, oldest first, on subscribe and on every change. Never errors, never completes. */
   readonly requests$: Observable<readonly PendingApproval[]>;
   /**
-   * Decides, once per token; resolves after the call has received the verdict. The same decision again does nothing. Validates the verdict of the client: an
+   * Decides for a user, once per token; resolves after the call has received the verdict. The same decision again does nothing. Validates the verdict of the client: an
    * `invalidRequest` error with status 400, 403 if the client may not edit the input, or 422 if the tool rejects it, leaves the token valid. Rejects with
    * `invalidResume` if the token is not valid (status 401), has another decision or other arguments (409), or has
    * expired or is no longer pending (410).

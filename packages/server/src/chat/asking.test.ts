@@ -1,6 +1,6 @@
 import { HttpAgent, type Interrupt } from '@ag-ui/client';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, suspend, tool } from 'millrace';
+import { approval, createAgent, requireApproval, suspend, tool } from 'millrace';
 import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
 import { inProcessSessions } from 'millrace/sessions';
@@ -159,6 +159,40 @@ describe('the approval buttons of the AI SDK', () => {
     expect([client.states(), paid, answerOf(client)]).toEqual([['output-denied'], [], 'Then not.']);
     expect(JSON.stringify(model.requests[1])).toContain('Too much.');
     expect(await isValidMessage(client.messages[1] as UIMessage)).toBe(true);
+  });
+
+  it.each<[string, boolean, ChatServerOptions, readonly string[]]>([
+    ['of a user', false, {}, ['Too much.']],
+    ['of a program, which is for the model', true, {}, []],
+    [
+      'of a program, if the operator shows it',
+      true,
+      { onDenial: ({ reason, by = 'program' }) => `${by}: ${reason}` },
+      ['program: Score 0.9.'],
+    ],
+  ])('show the reason of a denial: %s', async (_, approved, options, shown) => {
+    const { agent, approvals, model } = payingServer([pays, [text('Then not.')]]);
+    const guarded = agent.with(approval(() => ({ approved: false, reason: 'Score 0.9.' })));
+    const server = chatServer(approved ? guarded : agent, { approvals, ...options });
+    servers.push(server);
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const over = client.ended();
+    const id = client.tools[0]?.approval?.id ?? '';
+    await client.addToolApprovalResponse({
+      id,
+      approved,
+      ...(!approved && { reason: 'Too much.' }),
+    });
+    await over;
+    expect(client.states()).toEqual(['output-denied']);
+    const reasons = client.messages
+      .flatMap(({ parts }) => parts)
+      .flatMap((part) => (part.type === 'data-approval' ? [part.data] : []))
+      .map((data) => (data as { reason?: string }).reason)
+      .filter((reason) => reason !== undefined);
+    expect(reasons).toEqual(shown);
+    expect(JSON.stringify(model.requests[1])).toContain(approved ? 'Score 0.9.' : 'Too much.');
   });
 
   it('decide on several tools, while others have run to their end', async () => {

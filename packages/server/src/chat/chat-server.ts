@@ -128,7 +128,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const served: ServerOfRoutes = {
     agent,
     approvals: given.approvals,
-    masks: masksOf(given),
+    masks: defined({ onToolError: given.onToolError, onDenial: given.onDenial }),
     parts: {
       ...defined({ convertPart: given.convertPart }),
       onWarning: (warning) => {
@@ -177,10 +177,6 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     close: (closing) => lastValueFrom(close$(closing), { defaultValue: undefined }),
   };
 };
-
-/** The users of an approval queue write the reasons of denials, so they read them. */
-const masksOf = ({ onToolError, onDenial, approvals }: ChatServerOptions): MaskOptions =>
-  defined({ onToolError, onDenial: onDenial ?? (approvals && (({ reason }) => reason)) });
 
 export const checkServer = (
   place: string,

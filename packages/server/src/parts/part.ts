@@ -61,6 +61,8 @@ export type Notice =
       readonly approved: boolean;
       /** Why it was denied, if the approver has given a reason. */
       readonly reason?: string;
+      /** A person has decided. */
+      readonly by?: 'user';
       /** The arguments that were asked about, if others were approved. */
       readonly asked?: unknown;
     } & ToolCallRef)

@@ -1,6 +1,6 @@
 import type { AgentEvent, Envelope, EventOf, JsonSchema, ToolCallBlock } from 'millrace';
 import { isUncertain } from 'millrace/journal';
-import { isSameJson } from 'millrace/values';
+import { defined, isSameJson } from 'millrace/values';
 import { plainJson } from '../plain-json.js';
 import type { CallRef, Notice, Part, ToolCallRef } from './part.js';
 import type { ShownMessage } from './shown-message.js';
@@ -60,14 +60,14 @@ export const createToolParts = (
           return notify({ ...event, toolCall }, (it) => ({ name: 'repaired', ...it }));
         }
         case 'approvalRequested': {
-          const { id, input } = event.toolCall;
+          const key = keyOf(event);
           // Another approver may be asked about what the first one has edited.
-          if (!asked.has(id)) asked.set(id, plainJson(input));
+          if (!asked.has(key)) asked.set(key, plainJson(event.toolCall.input));
           return notify(event, (it) => ({ name: event.type, ...withSchema(it) }));
         }
         case 'approvalDecided':
           if (!event.approved) denied.add(event.toolCall.id);
-          return notify(event, (it) => decidedOn(it, event, asked.get(event.toolCall.id)));
+          return notify(event, (it) => decidedOn(it, event, asked.get(keyOf(event))));
         case 'suspended':
           return notify(event, (it) => {
             if (event.from === 'client') pending.push(it.toolCallId);
@@ -90,15 +90,18 @@ export const createToolParts = (
   };
 };
 
+/** The ids of tool calls may come again in later turns. */
+const keyOf = ({ iteration, toolCall: { id } }: ToolEvent): string => `${iteration}/${id}`;
+
 const decidedOn = (
   toolCall: ToolCallRef,
-  { approved, reason, toolCall: { input } }: EventOf<'approvalDecided'>,
+  { approved, reason, by, toolCall: { input } }: EventOf<'approvalDecided'>,
   asked: unknown,
 ): Notice => ({
   name: 'approvalDecided',
   ...toolCall,
   approved,
-  ...(!approved && reason !== undefined && { reason }),
+  ...(!approved && defined({ reason, by })),
   ...(approved && asked !== undefined && !isSameJson(asked, plainJson(input)) && { asked }),
 });
 
