@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, requireApproval, suspend, tool } from 'millrace';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import { approvalQueue } from '@millrace/server/approvals';
-import { BehaviorSubject, of } from 'rxjs';
+import { BehaviorSubject, filter, firstValueFrom, of } from 'rxjs';
 import {
   closeAll,
   held,
@@ -224,6 +224,26 @@ describe('another tab', () => {
     expect(linesOf(await other.ready())).toHaveLength(2);
     isVisible$.next(true);
     expect(linesOf(await other.shows('A2.'))).toHaveLength(4);
+  });
+
+  it('holds one stream: that of its answer, or that of the changes', async () => {
+    const answer = held();
+    const network = networkTo(agentOf([text('A1.')], answer.answer));
+    const page = pageOf();
+    await page.ask('Q1?');
+    const most: number[] = [];
+    network.open$.subscribe(({ length }) => most.push(length));
+    const holds = (line: string) =>
+      firstValueFrom(network.open$.pipe(filter((open) => open.join() === line)));
+    await holds('GET /api/chat/a/changes');
+    page.begin('Q2?');
+    answer.say('So far.');
+    await page.shows('So far.');
+    await holds('POST /api/chat?approvals=token');
+    answer.end();
+    await page.ready();
+    await holds('GET /api/chat/a/changes');
+    expect(Math.max(...most)).toBe(1);
   });
 
   it('follows again after a lost connection', async () => {

@@ -1,6 +1,7 @@
 import type { Agent, ModelChunk } from 'millrace';
 import { chatServer, type ChatServer, type ChatServerOptions } from '@millrace/server/chat';
 import {
+  BehaviorSubject,
   filter,
   firstValueFrom,
   from,
@@ -41,6 +42,8 @@ export interface Network {
   readonly requests: string[];
   /** The ids of the questions that have arrived. */
   readonly asked: string[];
+  /** The event streams that are open. */
+  readonly open$: BehaviorSubject<readonly string[]>;
 }
 
 const servers: ChatServer[] = [];
@@ -67,6 +70,7 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
     isDown: false,
     requests: [],
     asked: [],
+    open$: new BehaviorSubject<readonly string[]>([]),
   };
   globalThis.fetch = async (input, init) => {
     const path = String(input);
@@ -80,9 +84,20 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
     const response = await network.server.respond(new Request(`http://localhost${path}`, init));
     if (network.isDown === 'answers') throw new TypeError('network error');
     if (response.body === null) return response;
+    const { open$ } = network;
+    const line = [`${init?.method ?? 'GET'} ${path}`];
+    const close = () => {
+      if (open$.value.includes(line[0] ?? ''))
+        open$.next(open$.value.filter((it) => it !== line[0]));
+    };
+    if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) {
+      init?.signal?.addEventListener('abort', close);
+      if (init?.signal?.aborted !== true) open$.next(open$.value.concat(line));
+    }
     return new Response(
       response.body.pipeThrough(
         new TransformStream({
+          flush: close,
           start: (controller) => {
             cut$.pipe(take(1)).subscribe(() => {
               controller.error(new TypeError('network error'));

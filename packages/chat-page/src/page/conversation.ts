@@ -2,6 +2,7 @@ import {
   asapScheduler,
   BehaviorSubject,
   catchError,
+  combineLatest,
   concat,
   defer,
   distinct,
@@ -93,7 +94,7 @@ export const conversation$ = (
         mergeMap(({ command }) => beside$(command)),
       ),
       held$(state$, own$),
-      others$(server.changes$(id), isVisible$).pipe(
+      others$(server.changes$(id), combineLatest([isVisible$, state$], isFree)).pipe(
         tap((change) => {
           change$.next(change);
         }),
@@ -146,13 +147,16 @@ const facts$ = (
     ),
   );
 
-/** The changes that other tabs make, while this one is shown. */
-const others$ = (
-  change$: Observable<Change>,
-  isVisible$: Observable<boolean>,
-): Observable<Change> =>
-  isVisible$.pipe(
-    switchMap((isVisible) => (isVisible ? change$ : EMPTY)),
+/** A tab holds one stream: a browser opens only six connections to a server over HTTP/1.1. That of a running answer has its news. */
+const isFree = (isVisible: boolean, { status }: Conversation): boolean =>
+  isVisible && status !== 'answering';
+
+/** The changes that other tabs make, while this one is free to follow them. Each stream begins with the state, which may be known. */
+const others$ = (change$: Observable<Change>, isFree$: Observable<boolean>): Observable<Change> =>
+  isFree$.pipe(
+    distinctUntilChanged(),
+    switchMap((isOpen) => (isOpen ? change$ : EMPTY)),
+    distinctUntilChanged((before, now) => JSON.stringify(before) === JSON.stringify(now)),
     // A server that refuses it has a page that follows nothing.
     catchError(() => EMPTY),
   );
