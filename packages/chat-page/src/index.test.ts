@@ -167,6 +167,17 @@ describe('the chat page', () => {
     expect(document).not.toContain(prefix);
   });
 
+  it('has the address of devtools for itself, and not for frames of other sites', async () => {
+    const token = 'token=a-secret-of-devtools';
+    const embedIn = ['https://shop.example'];
+    const get = pageOf({ devtoolsUrl: `http://127.0.0.1:1/#${token}`, embedIn });
+    expect(await (await get('/')).text()).toContain(token);
+    const framed = await get('/embed');
+    expect([framed.status, (await framed.text()).includes(token)]).toEqual([200, false]);
+    const wrong = { devtoolsUrl: `127.0.0.1:1/#${token}` };
+    expect(() => chatPage(wrong)).toThrow(/^(?!.*token=)/u);
+  });
+
   it('is only for users, if the server has users', async () => {
     const user = ({ headers }: Request) => (headers.get('cookie') === 'a=1' ? 'ann' : undefined);
     const get = pageOf({}, { user });
@@ -186,6 +197,8 @@ describe('the chat page', () => {
     [{ theme: { accent: 'url(https://evil.test)' } }, /'theme' must be colors by name/],
     [{ theme: { accent: 'red; color: blue' } }, /'theme' must be colors by name/],
     [{ theme: { shadow: 'red' } }, /'theme' must be colors by name/],
+    [{ devtoolsUrl: 'javascript:alert(1)' }, /'devtoolsUrl' must be an http or https address/],
+    [{ devtoolsUrl: 1 }, /'devtoolsUrl' must be an http or https address/],
     [{ name: 'x' }, /no option 'name'/],
   ])('refuses wrong options: %j', (options, message) => {
     expect(() => chatPage(options as ChatPageOptions)).toThrow(message);

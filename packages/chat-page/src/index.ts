@@ -1,4 +1,4 @@
-import type { Agent } from 'millrace';
+import { type Agent, MillraceError } from 'millrace';
 import { checkOptions, isFunction, isRecord, isText, oneOf, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
@@ -63,6 +63,11 @@ export interface ChatPageOptions {
    * again that has already run. Default: `program`, and the card names it.
    */
   readonly uncertain?: UncertainBy | undefined;
+  /**
+   * The address of devtools that show the calls of the agent, with its token, such as `address$` of `createDevtools` emits it. Each answer links to
+   * its call there. Whoever may open the page gets the token. Default: none.
+   */
+  readonly devtoolsUrl?: string | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */
   readonly theme?: Partial<Readonly<Record<PageColor, string>>> | undefined;
 }
@@ -74,6 +79,7 @@ export interface ChatPageOptions {
  */
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   assertOrigins(options.embedIn);
+  assertDevtools(options.devtoolsUrl);
   checkOptions('chatPage()', options, rules);
   const {
     path = '/',
@@ -100,6 +106,19 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
     : Object.assign(protocol, { assert: assertNoDecision({ path, api }) });
 };
 
+/** The error of a rule would show the address, and with it the token. */
+const assertDevtools = (url: unknown): void => {
+  if (
+    url === undefined ||
+    (typeof url === 'string' && /^https?:\/\/./u.test(url) && URL.canParse(url))
+  )
+    return;
+  throw new MillraceError(
+    'config',
+    "chatPage(): 'devtoolsUrl' must be an http or https address, such as the one that devtools print.",
+  );
+};
+
 /** The script for other sites, and the files of the page itself. */
 const script = assets.find(({ name }) => name === 'millrace-chat.js');
 const own = assets.filter((asset) => asset !== script);
@@ -116,12 +135,14 @@ const documentFor = (
 ): string => {
   const { starters, logo, footer, theme, renderers, agents, models, uncertain, onFeedback } =
     options;
+  // The token is not for frames in other sites.
+  const devtoolsUrl = place.tab === '' ? options.devtoolsUrl : undefined;
   const values = {
     title: options.title ?? place.agent.name,
     api: place.api,
     tab: place.tab,
     settings: JSON.stringify({
-      ...{ starters, logo, footer, theme, renderers, agents, models, uncertain },
+      ...{ starters, logo, footer, theme, renderers, agents, models, uncertain, devtoolsUrl },
       hasFeedback: onFeedback !== undefined,
     }),
   };
@@ -170,6 +191,8 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
     "a path of this site, such as '/renderers.js'",
   ],
   embedIn: isOrigins,
+  // `assertDevtools` checks it.
+  devtoolsUrl: [() => true, 'an address'],
   uncertain: oneOf('program', 'user'),
   theme: [
     (value) =>

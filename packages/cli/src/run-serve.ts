@@ -7,7 +7,7 @@ import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
 import { serve } from '@millrace/server/node';
 import { openAi } from '@millrace/server/openai';
-import { concat, EMPTY, firstValueFrom, map, merge, of, switchMap, take } from 'rxjs';
+import { catchError, concat, EMPTY, firstValueFrom, map, merge, of, switchMap, take } from 'rxjs';
 import type { Outcome } from './ask.js';
 import { chooseModel } from './choose-model.js';
 import type { ServeArguments } from './command-line/arguments.js';
@@ -44,13 +44,14 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
   const devtools = given.devtools ? await openDevtools(stderr, kept?.store) : undefined;
   const agent = devtools?.inspect(plain) ?? plain;
+  const devtoolsUrl = devtools && (await addressOf(devtools));
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
     protocols: [
       agUi(),
       a2a(),
       openAi(),
-      ...(given.page ? [chatPage({ title: 'Millrace', uncertain: 'user' })] : []),
+      ...(given.page ? [chatPage({ title: 'Millrace', uncertain: 'user', devtoolsUrl })] : []),
     ],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
@@ -98,6 +99,10 @@ const openDevtools = async (
     ...(store === undefined ? { forks: true } : { journal: journal(store) }),
   });
 };
+
+/** Devtools that cannot listen have printed why, and the chats are served without them. */
+const addressOf = ({ address$ }: Devtools): Promise<string | undefined> =>
+  firstValueFrom(address$.pipe(catchError(() => EMPTY)), { defaultValue: undefined });
 
 const lineOf = ({ method, path, status, ms, callId }: AccessEntry): string =>
   [method, path, status, `${Math.round(ms)} ms`, callId ?? ''].join(' ').trimEnd();

@@ -69,6 +69,16 @@ const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
           {text !== '' && <CopyButton text={text} />}
           <QuietButton label="Regenerate" blocked={blocked} act={again} />
           {settings?.hasFeedback === true && text !== '' && <Feedback answerId={message.id} />}
+          {settings?.devtoolsUrl !== undefined && (
+            <a
+              class="quiet"
+              href={callAt(settings.devtoolsUrl, message.id)}
+              target="_blank"
+              rel="noopener noreferrer"
+            >
+              Open in devtools
+            </a>
+          )}
           {end?.usage !== undefined && <Usage usage={end.usage} />}
         </div>
       )}
@@ -85,6 +95,10 @@ const notes = new Map([
   ['refused', 'The model refused to answer.'],
   ['filtered', 'The answer was filtered.'],
 ]);
+
+/** The address of a call in devtools: the id of an answer is that of its first call. */
+const callAt = (address: string, id: string): string =>
+  `${address}${address.includes('#') ? '&' : '#'}call=${encodeURIComponent(id)}`;
 
 /** Parts that show by themselves that the answer is running. */
 const isShowing = (part: UiPart): boolean =>

@@ -12,6 +12,8 @@ export interface Settings {
   readonly renderers?: string;
   /** Whether users may say what they think of answers. */
   readonly hasFeedback: boolean;
+  /** The address of devtools, with its token. */
+  readonly devtoolsUrl?: string;
   /** Who says how a tool call has ended that was running when the server stopped. */
   readonly uncertain: 'user' | 'program';
   /** In a frame of another site: the address of the page in a tab of its own, where users decide. */
@@ -22,13 +24,16 @@ export interface Settings {
 
 /** Reads the settings of a page. What is missing or not valid has its default. */
 export const settingsOf = (json: string | undefined): Settings => {
-  const { starters, logo, footer, theme, renderers, agents, models, hasFeedback, uncertain } =
-    fieldsOf(parsed(json));
+  const { starters, logo, footer, theme, renderers, agents, models, ...rest } = fieldsOf(
+    parsed(json),
+  );
+  const { hasFeedback, uncertain, devtoolsUrl } = rest;
   return {
     starters: listOf(starters).map(textOf).filter(Boolean),
     ...optional('logo', logo),
     ...optional('footer', footer),
     ...optional('renderers', renderers),
+    ...optional('devtoolsUrl', devtoolsUrl),
     hasFeedback: hasFeedback === true,
     uncertain: uncertain === 'user' ? uncertain : 'program',
     theme: textsOf(theme),
