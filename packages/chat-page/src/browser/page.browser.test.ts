@@ -341,7 +341,7 @@ describe('a tool', () => {
     // Disabled buttons cannot be reached, and could not give their reason.
     const edit = page.locator('.question').getByRole('button', { name: 'Edit' });
     expect(await edit.getAttribute('aria-disabled')).toBe('true');
-    expect(await edit.getAttribute('title')).toBe('The tool pay needs your approval first.');
+    expect(await edit.getAttribute('title')).toBe('The tool Pay needs your approval first.');
     await edit.focus();
     await page.keyboard.press('Enter');
     expect(await page.getByRole('textbox', { name: 'Edit your message' }).count()).toBe(0);
@@ -454,7 +454,7 @@ describe('a tool', () => {
     await isAnswered();
     expect(await answers()).toEqual(['You are in Oslo.']);
     expect(await form.count()).toBe(0);
-    const card = page.getByRole('region', { name: 'Tool where' }).locator('summary');
+    const card = page.getByRole('region', { name: 'Tool where' }).locator('summary').first();
     expect(await card.evaluate((it) => it === document.activeElement)).toBe(true);
   });
 

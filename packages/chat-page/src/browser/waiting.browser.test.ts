@@ -16,7 +16,7 @@ const endless = (name: string) => tool({ name, description: 'Acts.', run: () => 
 
 const cardOf = (page: Page, name: string) => page.getByRole('region', { name: `Tool ${name}` });
 const formOf = (page: Page, name: string) =>
-  page.getByRole('form', { name: new RegExp(`^(?:Question|Outcome) of ${name}$`, 'u') });
+  page.getByRole('form', { name: new RegExp(`^(?:Question|Outcome) of ${name}$`, 'iu') });
 
 /** Asks something else instead, and looks after reloads: while its answer runs, and when it has ended. */
 const staysCancelled = async (

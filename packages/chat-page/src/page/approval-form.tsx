@@ -2,14 +2,7 @@ import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact
 import { ArgumentsFields, editOf, readEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
 import { parsedJson, wordsOf } from './fields.js';
-import {
-  ActionsContext,
-  focusCard,
-  focusWrong,
-  formKeys,
-  InTab,
-  Instead,
-} from './pieces.js';
+import { ActionsContext, focusCard, focusWrong, formKeys, InTab, Instead } from './pieces.js';
 import type { Problems } from './schema-fields.js';
 import type { Verdict } from './server.js';
 import type { Approval } from './ui-message.js';

@@ -163,7 +163,11 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
       <div class="below">
         {settings.footer !== undefined && <p>{settings.footer}</p>}
         {messages.length > 0 && !isBusy && settings.tab === undefined && (
-          <button type="button" class="quiet" onClick={() => void download(title, messages).catch(reportError)}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => void download(title, messages).catch(reportError)}
+          >
             Export as Markdown
           </button>
         )}
@@ -281,7 +285,9 @@ const Announcer = (props: {
   const asked = state && askedIn(state);
   useEffect(() => {
     if (isBusy)
-      setSpoken(asked === undefined ? 'Answering.' : `The tool ${wordsOf(asked)} needs your approval.`);
+      setSpoken(
+        asked === undefined ? 'Answering.' : `The tool ${wordsOf(asked)} needs your approval.`,
+      );
     else if (wasBusy.current && last?.role === 'assistant') setSpoken(spokenEnd(last));
     wasBusy.current = isBusy;
   }, [isBusy, asked]);

@@ -13,7 +13,11 @@ const shown = (children: ComponentChildren, framed: Partial<Actions>): string =>
   renderToString(
     h(ActionsContext.Provider, {
       value: {
-        ...{ send: () => undefined, announce: () => undefined, settings: settingsOf('{"uncertain":"user"}') },
+        ...{
+          send: () => undefined,
+          announce: () => undefined,
+          settings: settingsOf('{"uncertain":"user"}'),
+        },
         ...{ rate$: () => NEVER, decide$: () => NEVER, ...framed },
       },
       children,
@@ -51,11 +55,7 @@ describe('what a tool waits for, in a frame of another site', () => {
         h(ResultForm, { suspended: { ...call, localId: 't', request: 'Which?' }, isOver: false }),
       'Which?',
     ],
-    [
-      'an uncertain outcome',
-      () => h(UncertainForm, { uncertain: call }),
-      'It may have happened',
-    ],
+    ['an uncertain outcome', () => h(UncertainForm, { uncertain: call }), 'It may have happened'],
   ])('is shown with a link, and without anything to press or fill in: %s', (name, node, words) => {
     const framed = shown(node(), { tab });
     expect(framed).toContain(words);

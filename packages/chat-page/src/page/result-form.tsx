@@ -1,14 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { wordsOf } from './fields.js';
-import {
-  ActionsContext,
-  focusCard,
-  focusWrong,
-  formKeys,
-  InTab,
-  Instead,
-} from './pieces.js';
+import { ActionsContext, focusCard, focusWrong, formKeys, InTab, Instead } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,

@@ -107,7 +107,11 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
       place.current?.replaceChildren();
     };
   }, [data, module]);
-  return failed === data ? <Values label="Result" value={data} /> : <div class="view" ref={place} />;
+  return failed === data ? (
+    <Values label="Result" value={data} />
+  ) : (
+    <div class="view" ref={place} />
+  );
 };
 
 /** Draws data, and returns the function that cleans up. */

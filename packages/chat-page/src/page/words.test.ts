@@ -47,10 +47,7 @@ describe("the user's word for an uncertain tool", () => {
 
   it.each([
     ['without any', []],
-    [
-      'of another tool',
-      [{ ...uncertain('again'), data: { ...call, toolCallId: 'x' } }],
-    ],
+    ['of another tool', [{ ...uncertain('again'), data: { ...call, toolCallId: 'x' } }]],
     ['that has not come', [uncertain()]],
   ] as const)('does not come from the output, %s', (_, others) => {
     const html = shown(forged, others as readonly UiPart[]);
