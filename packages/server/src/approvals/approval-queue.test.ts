@@ -41,7 +41,7 @@ describe('an approval queue', () => {
     const { token } = await waiting(desk);
     expect(seen).toEqual([]);
     await desk.decide(token, verdict);
-    expect(seen).toEqual([{ ...Object(passed), by: 'user' }, '|']);
+    expect(seen).toEqual([{ ...(typeof passed === 'object' && passed), by: 'user' }, '|']);
     expect(await waitingNow(desk)).toEqual([]);
   });
 
@@ -131,7 +131,7 @@ describe('an approval queue', () => {
     const { token } = await waiting(desk);
     const verdicts: readonly Verdict[] = [true, false, true, { approved: false }];
     const ends = await Promise.all(verdicts.map((it) => rejection(desk.decide(token, it))));
-    const isApproved = isDeepStrictEqual(seen[0], { approved: true });
+    const isApproved = isDeepStrictEqual(seen[0], { approved: true, by: 'user' });
     const told = verdicts.map((it) =>
       (it === true) === isApproved ? 'it resolved' : refusal(409),
     );
@@ -176,7 +176,10 @@ describe('an approval queue', () => {
     const message = `This request has already been decided: it was ${counting}.`;
     if (counting === undefined) expect(end).toBe('it resolved');
     else expect(end).toMatchObject({ code: 'invalidResume', status: 409, message });
-    expect(seen).toEqual([typeof first === 'boolean' ? { approved: first } : first, '|']);
+    expect(seen).toEqual([
+      { ...(typeof first === 'boolean' ? { approved: first } : first), by: 'user' },
+      '|',
+    ]);
   });
 
   it('T12: a token that is not signed in this way decides nothing, and reveals nothing', async () => {
@@ -238,8 +241,8 @@ describe('an approval queue', () => {
     await after.decide(rotated.token, true);
     await before.decide(issued.token, true);
     expect([first.seen, second.seen]).toEqual([
-      [{ approved: true }, '|'],
-      [{ approved: true }, '|'],
+      [{ approved: true, by: 'user' }, '|'],
+      [{ approved: true, by: 'user' }, '|'],
     ]);
   });
 
@@ -290,7 +293,7 @@ describe('a request without a decision', () => {
     const { token } = await waiting(desk);
     scheduler.frame = 999;
     await desk.decide(token, true);
-    expect(seen).toEqual([{ approved: true }, '|']);
+    expect(seen).toEqual([{ approved: true, by: 'user' }, '|']);
     expect(scheduler.actions).toEqual([]);
   });
 });
@@ -388,7 +391,7 @@ describe('an approval queue refuses', () => {
     });
     expect(seen).toEqual([]);
     await desk.decide(token, true);
-    expect(seen).toEqual([{ approved: true }, '|']);
+    expect(seen).toEqual([{ approved: true, by: 'user' }, '|']);
   });
 
   it('I20: an edit by a client, unless the application allows edits', async () => {
