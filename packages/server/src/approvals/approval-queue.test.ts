@@ -122,7 +122,7 @@ describe('an approval queue', () => {
     });
     expect(seen).toEqual([]);
     await desk.decide(token, edit(5));
-    expect(seen).toEqual([edit(5), '|']);
+    expect(seen).toEqual([{ ...edit(5), by: 'user' }, '|']);
   });
 
   it('T12: a token decides once, even if several decide concurrently or the call is over', async () => {
@@ -404,13 +404,13 @@ describe('an approval queue refuses', () => {
     expect(seen).toEqual([]);
     // The input as it was shown is no edit.
     await closed.decide(token, edit(5));
-    expect(seen).toEqual([edit(5), '|']);
+    expect(seen).toEqual([{ ...edit(5), by: 'user' }, '|']);
     const some = queueOf({ edits: ({ tool }, { amount }) => tool === 'pay' && Number(amount) < 5 });
     const other = heard(some);
     const { token: second } = await waiting(some);
     expect(await rejection(some.decide(second, edit(6)))).toMatchObject(refused);
     await some.decide(second, edit(4));
-    expect(other.seen).toEqual([edit(4), '|']);
+    expect(other.seen).toEqual([{ ...edit(4), by: 'user' }, '|']);
   });
 
   it('X15: keys that reach a prototype', async () => {
@@ -419,7 +419,7 @@ describe('an approval queue refuses', () => {
     const { token } = await waiting(desk);
     const verdict = '{"approved":true,"input":{"__proto__":{"polluted":1},"amount":1}}';
     await desk.decide(token, JSON.parse(verdict) as Verdict);
-    expect(JSON.stringify(seen[0])).toBe('{"approved":true,"input":{"amount":1}}');
+    expect(JSON.stringify(seen[0])).toBe('{"approved":true,"input":{"amount":1},"by":"user"}');
   });
 
   it('T12: to decide on arguments that changed since they were shown', async () => {
