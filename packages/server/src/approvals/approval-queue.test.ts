@@ -114,7 +114,7 @@ describe('an approval queue', () => {
       of(JSON.stringify(input) === '{"amount":5}' ? [] : ['amount: must be <= 100']);
     const { seen } = heard(desk, { problems$ });
     const { token } = await waiting(desk);
-    const edit = (amount: number): Verdict => ({ approved: true, input: { amount } });
+    const edit = (amount: number) => ({ approved: true, input: { amount } });
     expect(await rejection(desk.decide(token, edit(500)))).toMatchObject({
       code: 'invalidRequest',
       status: 422,
