@@ -65,7 +65,7 @@ export interface ChatPageOptions {
   readonly uncertain?: UncertainBy | undefined;
   /**
    * The address of devtools that show the calls of the agent, with its token, such as `address$` of `createDevtools` emits it. Each answer links to
-   * its call there. Whoever may open the page gets the token. Default: none.
+   * its call there. All users of the page get the token. Default: none.
    */
   readonly devtoolsUrl?: string | undefined;
   /** Colors of the page by name, in CSS: `{ accent: 'light-dark(#7c3aed, #c4b5fd)' }`. Default: those of the page. */

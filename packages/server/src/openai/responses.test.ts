@@ -357,11 +357,7 @@ describe('a conversation of responses', () => {
     const sessions = inProcessSessions();
     const store = { calls: createCallStore(inProcessCalls()), sessions };
     const { client, model: asked } = serving(
-      [
-        [toolCall('weather', {}, 'call_1'), finish()],
-        [text('Rain.')],
-        [text('Yes.')],
-      ],
+      [[toolCall('weather', {}, 'call_1'), finish()], [text('Rain.')], [text('Yes.')]],
       {},
       { store },
     );
