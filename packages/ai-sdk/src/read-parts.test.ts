@@ -72,7 +72,7 @@ describe('the end of an answer decides', () => {
     });
   });
 
-  it.each([null, 1, 'text', []])('not on an event that its package refuses: %j', async (value) => {
+  it.each([null, 1, []])('not on an event that its package refuses: %j', async (value) => {
     const refused = (it: unknown) => ({
       type: 'error',
       error: Object.assign(new Error('No.'), { name: 'AI_TypeValidationError', value: it }),
@@ -82,11 +82,20 @@ describe('the end of an answer decides', () => {
     expect((await run([refused(value), ...text('1', 'Half')])).error).toMatchObject({
       code: 'invalidResponse',
     });
-    // One with content is missed.
-    expect((await run([refused({ text: 'No.' }), finish()])).error).toMatchObject({
-      code: 'invalidResponse',
-    });
   });
+
+  it.each([{ text: 'No.' }, [{ choices: [{ delta: { content: 'No.' } }] }], 'No.', [null]])(
+    'on an event that its package refuses, and that may have content: %j',
+    async (value) => {
+      const error = Object.assign(new Error('No.'), { name: 'AI_TypeValidationError', value });
+      const { error: missed } = await run([
+        { type: 'error', error },
+        ...text('1', 'Rest'),
+        finish(),
+      ]);
+      expect(missed).toMatchObject({ code: 'invalidResponse' });
+    },
+  );
 
   it.each([
     ['by an error part', [{ type: 'error', error: { message: 'It broke.' } }, finish('error')]],

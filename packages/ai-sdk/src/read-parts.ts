@@ -192,9 +192,12 @@ export const failureIn = (
   return fault && { thrown: failure(vendor, fault) };
 };
 
-/** Whether a package refused an event that is no object, and so has no content. The end of the answer decides whether it is complete. */
+/** Whether a package refused an event that cannot have content. The end of the answer decides whether it is complete. */
 const isEmptyEvent = (thrown: unknown): boolean =>
-  isRecord(thrown) && thrown['name'] === 'AI_TypeValidationError' && !isRecord(thrown['value']);
+  isRecord(thrown) && thrown['name'] === 'AI_TypeValidationError' && isEmpty(thrown['value']);
+
+const isEmpty = (event: unknown): boolean =>
+  event === null || typeof event === 'number' || (Array.isArray(event) && event.length === 0);
 
 const faultOfChoice = (choice: unknown): ReturnType<typeof faultOf> =>
   faultOf({ error: at(choice, 'error') });

@@ -317,6 +317,25 @@ describe('what leaves', () => {
   });
 });
 
+describe('an event that is no object', () => {
+  const chunk = { choices: [{ index: 0, delta: { content: 'Sunny.' }, finish_reason: 'stop' }] };
+  const ended = (data: unknown) => [data, chunk].map((it) => `data: ${JSON.stringify(it)}\n\n`);
+
+  it.each([null, 1, []])('is ignored if it cannot have content: %j', async (data) => {
+    const played = await play([streamed(ended(data))]);
+    const model = openai('m', { apiKey, baseURL: played.url });
+    expect(textOf(await createAgent({ model }).call('Hi.'))).toBe('Sunny.');
+  });
+
+  it.each(['Sunny.', [chunk]])('is an error otherwise: %j', async (data) => {
+    const played = await play([streamed(ended(data))]);
+    const model = openai('m', { apiKey, baseURL: played.url });
+    await expect(createAgent({ model }).call('Hi.')).rejects.toMatchObject({
+      code: 'invalidResponse',
+    });
+  });
+});
+
 describe('X1: a stream without a finish reason that ends with [DONE]', () => {
   const chunk = (delta: object) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;

@@ -80,12 +80,14 @@ export const wireModel = (
           toolId: toolIds(request.messages, wire.toolIds),
           callOf: (id) => callOf(request.messages, id),
         });
-        const reader = wire.reader({
-          vendor,
-          server,
-          toolName: (name) => names.fromWire(name),
-          textInput: (name) => textInputOf(request.tools, names.fromWire(name)),
-        });
+        const reader = withoutMisses(
+          wire.reader({
+            vendor,
+            server,
+            toolName: (name) => names.fromWire(name),
+            textInput: (name) => textInputOf(request.tools, names.fromWire(name)),
+          }),
+        );
         return {
           vendor: server,
           ...requests(body),
@@ -100,3 +102,15 @@ export const wireModel = (
     ? answerToolIf(vendorBased, (_schema, { tools = [] }) => tools.length > 0)
     : vendorBased;
 };
+
+/** An event that is no object is ignored, unless it may have content: then the answer would miss it. */
+const withoutMisses = (reader: Reader): Reader => ({
+  ...reader,
+  read: (event) => {
+    const { data } = event;
+    if (typeof data === 'string' || (Array.isArray(data) && data.length > 0)) {
+      throw new TypeError('This event is not an object.');
+    }
+    return reader.read(event);
+  },
+});
