@@ -170,7 +170,11 @@ describe('endpoint', () => {
     [() => openai('m', { api_key: 'k' } as object), /Did you mean 'apiKey'\?$/u],
     [
       () => openai('m', { reasoningSummary: 'auto' } as object),
-      /The model 'm' has no option 'reasoningSummary'\. Only the Responses API has it\. If OpenAI supports that API, create the model with \.responses\(model, \{ reasoningSummary: … \}\)\.$/u,
+      /The model 'm' has no option 'reasoningSummary'\. Only the Responses API has it\. Create the model with openai\.responses\(model, \{ reasoningSummary: … \}\)\.$/u,
+    ],
+    [
+      () => deepseek('m', { reasoningSummary: 'auto' } as object),
+      /If DeepSeek supports that API, create the model with \.responses\(model, \{/u,
     ],
     [() => openai('m', { timeout: 5 } as object), /Did you mean 'timeouts'\?$/u],
     [() => openai('m', { defaultHeaders: {} } as object), /Did you mean 'headers'\?$/u],

@@ -23,11 +23,14 @@ export interface Endpoint {
 
 /** Explains an option that only the other API has. */
 const chatHint =
-  (vendor: string): typeof optionHint =>
-  (option, known) =>
-    Object.hasOwn(responsesRules, option)
-      ? `Only the Responses API has it. If ${vendor} supports that API, create the model with .responses(model, { ${option}: … }).`
-      : optionHint(option, known);
+  ({ name, isOpenAI = false }: Profile): typeof optionHint =>
+  (option, known) => {
+    if (!Object.hasOwn(responsesRules, option)) return optionHint(option, known);
+    const create = isOpenAI
+      ? 'Create the model with openai.responses'
+      : `If ${name} supports that API, create the model with .responses`;
+    return `Only the Responses API has it. ${create}(model, { ${option}: … }).`;
+  };
 
 /**
  * Creates the models of a vendor with an OpenAI-compatible API. The profile defines its address and its differences;
@@ -38,7 +41,7 @@ export const endpoint = (profile: Profile): Endpoint => {
   const { name } = profile;
   const call = { vendor: name, example: exampleOf(profile, 'gpt-5-mini'), hint: optionHint };
   const chat = (model: string, options: EndpointOptions = {}): Model => {
-    checkModelCall({ ...call, model, options, rules: chatRules, hint: chatHint(name) });
+    checkModelCall({ ...call, model, options, rules: chatRules, hint: chatHint(profile) });
     return chatModel(profile, model, options);
   };
   const responses = (model: string, options: ResponsesOptions = {}): Model => {
