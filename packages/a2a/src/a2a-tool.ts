@@ -206,7 +206,6 @@ const requestOf = (message: string, ids: MessageIds): SendMessageRequest => ({
 });
 
 /** The question of a suspended call. A request alone would not do: any tool, and so a model, may write one. */
-/** The question of a suspended call. A request alone would not do: any tool, and so a model, may write one. */
 const questionOf = (name: string, suspension: Suspension): Omit<RemoteQuestion, 'question'> => {
   const { toolCall, by, request } = suspension;
   const isOwnQuestion = by === suspendedBy && toolCall.name === name && isRecord(request);
