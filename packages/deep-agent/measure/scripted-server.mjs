@@ -116,12 +116,14 @@ export const measure = async (name, { sent }, call) => {
     const { user, system } = process.cpuUsage(cpu);
     times.push([performance.now() - start, (user + system) / 1_000]);
     if (n === 10) {
-      const median = (at) =>
-        times
+      const median = (at) => {
+        const [below, above] = times
           .slice(1)
           .map((it) => it[at])
-          .sort((a, b) => a - b)[5]
-          .toFixed(0);
+          .sort((a, b) => a - b)
+          .slice(4, 6);
+        return ((below + above) / 2).toFixed(0);
+      };
       console.log(
         `${name}: ${sent.requests} requests, ${sent.bytes} bytes (${Math.round(sent.bytes / 4)} tokens), ` +
           `${sent.subAgents.size - 1} sub-agents, ${files.length} files, ${median(0)} ms, CPU ${median(1)} ms: ${text}`,
