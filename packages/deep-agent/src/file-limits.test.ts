@@ -16,7 +16,20 @@ import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { openFiles } from '@millrace/store';
 import { searchTools } from '@millrace/tools';
 import fc from 'fast-check';
-import { EMPTY, firstValueFrom, forkJoin, lastValueFrom, materialize, toArray } from 'rxjs';
+import type { ConfinedFiles } from '@millrace/tools/files';
+import {
+  concat,
+  EMPTY,
+  firstValueFrom,
+  forkJoin,
+  lastValueFrom,
+  materialize,
+  NEVER,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { filesIn, sizesIn } from './disk/files-on-disk.js';
 import { filesOnDisk } from './disk/index.js';
 import { deepAgent, type FileSystem, fileSystem, filesInMemory } from './index.js';
 
@@ -126,15 +139,19 @@ describe('T25: the limit of all files', () => {
     expect(await written(files, 'a', 'x')).toMatchObject({ code: 'tooLarge' });
   });
 
-  it('counts what another object of the same files has written', async () => {
+  it('counts what other objects wrote before its first write, and then the files that it writes', async () => {
     const memory = inProcessMemory();
     const open = () => filesInMemory({ memory, maxTotalBytes: 100 });
     expect(await written(open(), 'a', 'x'.repeat(90))).toBeUndefined();
     const files = open();
     expect(await written(files, 'b', 'x'.repeat(11))).toMatchObject({ code: 'tooLarge' });
     expect(await written(open(), 'c', 'x'.repeat(5))).toBeUndefined();
-    expect(await written(files, 'b', 'x'.repeat(6))).toMatchObject({ code: 'tooLarge' });
-    expect(await written(files, 'b', 'x'.repeat(5))).toBeUndefined();
+    expect(await written(files, 'b', 'x'.repeat(10))).toBeUndefined();
+    expect(await written(open(), 'd', 'x')).toMatchObject({ code: 'tooLarge' });
+    expect(await written(open(), 'a', '')).toBeUndefined();
+    expect(await written(files, 'd', 'x'.repeat(80))).toMatchObject({ code: 'tooLarge' });
+    expect(await written(files, 'a', '')).toBeUndefined();
+    expect(await written(files, 'd', 'x'.repeat(80))).toBeUndefined();
   });
 
   it('counts what was on disk before, and takes no file that is not listed', async () => {
@@ -148,34 +165,104 @@ describe('T25: the limit of all files', () => {
     });
   });
 
-  it('measures each file once: the loads of the next write do not grow', async () => {
+  it('measures each file once: what the next write loads does not grow', async () => {
     const memory = inProcessMemory();
-    let loads = 0;
+    let rows = 0;
     const files = filesInMemory({
       memory: (id) => {
         const own = memory(id);
-        return { ...own, load$: () => ((loads += 1), own.load$()) };
+        const counted = tap((messages: readonly Message[]) => (rows += 1 + messages.length));
+        return { ...own, load$: () => own.load$().pipe(counted) };
       },
     });
-    const loadsOf = async (path: string) => {
-      loads = 0;
+    const rowsOf = async (path: string) => {
+      rows = 0;
       await written(files, path, 'x');
-      return loads;
+      return rows;
     };
-    const first = await loadsOf('0');
+    await written(files, 'first', 'x');
+    const second = await rowsOf('0');
     for (let n = 1; n < 50; n += 1) await written(files, `${n}`, 'x');
-    expect(await loadsOf('50')).toBe(first);
+    expect(await rowsOf('50')).toBe(second);
+  });
+
+  it('lists a directory once, and again after code or a write that failed', async () => {
+    let [lists, isFull] = [0, false];
+    const confined: ConfinedFiles = {
+      root: '/',
+      list: () => Promise.resolve([{ path: 'old', stamp: '', bytes: 10 * (lists += 1) }]),
+      read: () => Promise.resolve(undefined),
+      write: async (_, change) => {
+        change(undefined);
+        if (isFull) throw new Error('The disk is full.');
+        await Promise.resolve();
+      },
+    };
+    const sizes = sizesIn(confined);
+    const files = filesIn(confined, { maxTotalBytes: 25 }, sizes);
+    for (const path of ['a', 'b', 'c']) await written(files, path, 'x');
+    expect(lists).toBe(1);
+    sizes.forget();
+    expect(await written(files, 'd', 'x'.repeat(6))).toMatchObject({ code: 'tooLarge' });
+    expect([await written(files, 'd', 'x'.repeat(5)), lists]).toEqual([undefined, 2]);
+    isFull = true;
+    expect(await written(files, 'e', '')).toMatchObject({ message: 'The disk is full.' });
+    await written(files, 'e', '');
+    expect(lists).toBe(3);
   });
 
   it('has up to 10,000 files', async () => {
     const root = newDirectory();
     for (let n = 0; n < 10_000; n += 1) writeFileSync(join(root, `${n}`), '');
+    writeFileSync(join(root, 'z'), 'not listed');
     const files = filesOnDisk(root);
     expect(await written(files, 'new', '')).toMatchObject({
       code: 'tooLarge',
       message: 'There are 10000 files, which is the limit. Write into one of them.',
     });
     expect(await written(files, '5', 'x')).toBeUndefined();
+    expect(await written(files, 'z', 'x')).toBeUndefined();
+  });
+
+  it('is no error of a write that has happened, and counts one that was left', async () => {
+    const memory = inProcessMemory();
+    let end: 'completes' | 'hangs' | 'loses its loads' = 'loses its loads';
+    let isLost = false;
+    const faulty = (id: string): Memory => {
+      const own = memory(id);
+      if (id !== 'files/file/a') return own;
+      const lost$ = throwError(() => new Error('lost'));
+      return {
+        ...own,
+        load$: () => (isLost && end === 'loses its loads' ? lost$ : own.load$()),
+        append$: (...messages) => {
+          isLost = true;
+          const after$ = end === 'hangs' ? NEVER : EMPTY;
+          return concat(own.append$(...messages), after$);
+        },
+      };
+    };
+    const files = filesInMemory({ memory: faulty, maxTotalBytes: 100 });
+    expect(await written(files, 'a', 'x'.repeat(90))).toBeUndefined();
+    expect(await written(files, 'b', 'x'.repeat(11))).toMatchObject({ code: 'tooLarge' });
+    end = 'hangs';
+    files.write$('a', 'x'.repeat(20), 'left').subscribe().unsubscribe();
+    end = 'completes';
+    expect(await written(files, 'b', 'x'.repeat(81))).toMatchObject({ code: 'tooLarge' });
+    expect(await written(files, 'b', 'x'.repeat(80))).toBeUndefined();
+  });
+
+  it('a write that hangs holds up those of its file only, and its bytes are taken', async () => {
+    const memory = inProcessMemory();
+    const hanging = (id: string): Memory =>
+      id.endsWith('/stuck') ? { ...memory(id), append$: () => NEVER } : memory(id);
+    const files = filesInMemory({ memory: hanging, maxTotalBytes: 2_000 });
+    const stuck = files.write$('stuck', 'x'.repeat(900), 'k').subscribe();
+    const writes = Array.from({ length: 1_100 }, (_, n) => files.write$(`${n}`, 'x', 'k'));
+    await lastValueFrom(forkJoin(writes.map((write$) => write$.pipe(toArray()))));
+    expect(await written(files, 'more', 'x')).toMatchObject({ code: 'tooLarge' });
+    stuck.unsubscribe();
+    expect(await written(files, 'more', 'x'.repeat(900))).toBeUndefined();
   });
 
   it('is shown to the model; results of tools count, and stay if they do not fit', async () => {

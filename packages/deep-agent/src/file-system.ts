@@ -1,6 +1,6 @@
 import { MillraceError, type ToolContext } from 'millrace';
-import { createSemaphore } from 'millrace/traffic';
-import { concatMap, defer, last, type Observable } from 'rxjs';
+import { createSemaphore, type Semaphore } from 'millrace/traffic';
+import { AsyncSubject, concatMap, defer, finalize, last, type Observable, share, tap } from 'rxjs';
 
 /** The new text of a file, or a function that makes it from the present one, `undefined` if there is no such file. */
 export type FileContent = string | ((before: string | undefined) => string);
@@ -83,58 +83,142 @@ export interface FileLimits {
   readonly maxTotalBytes: number;
 }
 
-/** The size of a file in bytes, and how many of these a write to it frees. */
-export interface Size {
-  readonly bytes: number;
-  readonly freed: number;
+/** Options of `fileSizes`. */
+export interface FileSizesOptions {
+  /** Whether it keeps all versions of a file, and each of them counts. Default: it keeps the last one. */
+  readonly keepsVersions?: (() => boolean) | undefined;
 }
 
-/** The size of each file, by its path. */
-export type Sizes = ReadonlyMap<string, Size>;
+/** The sizes of all files, which are listed once, and then corrected by each write. */
+export interface FileSizes {
+  /** Emits once when the sizes are known: it lists them the first time, and again after `forget`. Parallel ones share a list. Cold. */
+  known$(): Observable<unknown>;
+  /** The bytes that a write may take. Corrects what is known of the file by the text that it has, and checks the number of files. */
+  leftFor(path: string, before: string | undefined, maxTotalBytes: number): number;
+  /** Counts a write that begins, beside the version that it replaces: only the larger of both counts. */
+  reserve(path: string, bytes: number): void;
+  /** Counts a write that succeeded. */
+  settle(path: string, bytes: number): void;
+  /** Lists the files again before the next write: they may have changed, or a write may have happened or not. */
+  forget(): void;
+}
 
 export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /** Lists of files on disk end there, too. */
 const maxFiles = 10_000;
 
+/** Keeps the sizes of files. `all$` emits the size of each file in bytes, by its path, and completes; it may measure for long. */
+export const fileSizes = (
+  all$: Observable<ReadonlyMap<string, number>>,
+  { keepsVersions = () => false }: FileSizesOptions = {},
+): FileSizes => {
+  const sizes = new Map<string, number>();
+  /** The changes since the last list began. */
+  const recent = new Map<string, number>();
+  let total = 0;
+  let listed$: Observable<unknown> | undefined;
+  const set = (path: string, bytes: number | undefined): void => {
+    total += (bytes ?? 0) - (sizes.get(path) ?? 0);
+    if (bytes === undefined) sizes.delete(path);
+    else sizes.set(path, bytes);
+  };
+  const change = (path: string, bytes: number): void => {
+    recent.set(path, bytes);
+    set(path, bytes);
+  };
+  const take = (listed: ReadonlyMap<string, number>): void => {
+    for (const path of [...sizes.keys()]) if (!listed.has(path)) set(path, recent.get(path));
+    for (const [path, bytes] of listed) set(path, recent.get(path) ?? bytes);
+  };
+  const list$ = defer(() => {
+    recent.clear();
+    return all$;
+  }).pipe(last(), tap(take));
+  return {
+    known$: () =>
+      (listed$ ??= list$.pipe(
+        share({ connector: () => new AsyncSubject(), resetOnComplete: false }),
+      )),
+    leftFor: (path, before, maxTotalBytes) => {
+      if (!keepsVersions()) set(path, before === undefined ? undefined : bytesOf(before));
+      else if (!sizes.has(path) && before !== undefined) set(path, bytesOf(before));
+      // A file that exists is known by now, also one that the list left out.
+      if (!sizes.has(path) && sizes.size >= maxFiles) throw tooMany();
+      const freed = keepsVersions() ? 0 : (sizes.get(path) ?? 0);
+      return Math.max(maxTotalBytes - total + freed, freed);
+    },
+    reserve: (path, bytes) => {
+      const before = sizes.get(path) ?? 0;
+      change(path, keepsVersions() ? before + bytes : Math.max(before, bytes));
+    },
+    settle: (path, bytes) => {
+      if (!keepsVersions()) change(path, bytes);
+    },
+    forget: () => {
+      listed$ = undefined;
+    },
+  };
+};
+
 /**
- * Checks paths, content and sizes before a file system gets them. Writes wait for each other: two could both take what is left.
- * `sizes$` emits the size of each file once.
+ * Checks paths, content and sizes before a file system gets them. Writes of one file wait for each other; those of others do not,
+ * and reserve what they take of the limit.
  */
 export const checkedFiles = (
   files: FileSystem,
   limits: FileLimits,
-  sizes$: Observable<Sizes>,
+  sizes: FileSizes,
 ): FileSystem => {
-  const turns = createSemaphore({ max: 1, maxQueue: 1_000, what: 'writes' });
+  const inTurn = turnsByPath();
   const at$ = <T>(given: string, use: (path: string) => Observable<T>): Observable<T> =>
     defer(() => use(toPath(given)));
+  const counted$ = (path: string, content: FileContent, key: string): Observable<unknown> => {
+    let reserved: number | undefined;
+    const checkedContent = (before: string | undefined): string => {
+      const left = sizes.leftFor(path, before, limits.maxTotalBytes);
+      const text = toContent(content, before, { ...limits, left });
+      reserved = bytesOf(text);
+      sizes.reserve(path, reserved);
+      return text;
+    };
+    return files.write$(path, checkedContent, key).pipe(
+      tap({
+        complete: () => {
+          if (reserved !== undefined) sizes.settle(path, reserved);
+          reserved = undefined;
+        },
+      }),
+      // Whether a write that failed or was left has happened is not known.
+      finalize(() => {
+        if (reserved !== undefined) sizes.forget();
+      }),
+    );
+  };
   return {
     ...files,
     read$: (path) => at$(path, (checked) => files.read$(checked)),
     write$: (path, content, key) =>
       at$(path, (checked) =>
-        turns.hold$(() =>
-          sizes$.pipe(
-            last(),
-            concatMap((sizes) => {
-              if (sizes.size >= maxFiles && !sizes.has(checked)) throw tooMany();
-              const left = leftFor(checked, sizes, limits.maxTotalBytes);
-              const checkedContent = (before: string | undefined): string =>
-                toContent(content, before, { ...limits, left });
-              return files.write$(checked, checkedContent, key);
-            }),
-          ),
+        inTurn(checked, () =>
+          sizes.known$().pipe(concatMap(() => counted$(checked, content, key))),
         ),
       ),
   };
 };
 
-/** The bytes that a file may have beside the others. A file that does not grow may always be written. */
-const leftFor = (path: string, sizes: Sizes, maxTotalBytes: number): number => {
-  const freed = sizes.get(path)?.freed ?? 0;
-  const total = [...sizes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-  return Math.max(maxTotalBytes - total + freed, freed);
+/** Lets work on one path wait for the work before it. */
+const turnsByPath = () => {
+  const turns = new Map<string, Semaphore>();
+  return <T>(path: string, work: () => Observable<T>): Observable<T> => {
+    const own = turns.get(path) ?? createSemaphore({ max: 1, maxQueue: 1_000, what: 'writes' });
+    turns.set(path, own);
+    return own.hold$(work).pipe(
+      finalize(() => {
+        if (own.held === 0 && own.waiting === 0) turns.delete(path);
+      }),
+    );
+  };
 };
 
 /** The new text of a file. Throws a `tooLarge` error with a sentence for the model. */

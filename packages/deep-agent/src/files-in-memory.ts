@@ -22,22 +22,21 @@ import {
   concatMap,
   defer,
   EMPTY,
-  endWith,
   ignoreElements,
   last,
   map,
   type Observable,
   of,
   retry,
-  tap,
   throwError,
+  toArray,
 } from 'rxjs';
 import {
   bytesOf,
   checkedFiles,
+  fileSizes,
   type FileContent,
   type FileSystem,
-  type Size,
 } from './file-system.js';
 
 /** Options of `filesInMemory`. */
@@ -49,8 +48,9 @@ export interface FilesInMemoryOptions {
   /** The maximum size of a file, in bytes. Default: 2,000,000. */
   readonly maxBytes?: number | undefined;
   /**
-   * The maximum size of all files, up to 10,000, in bytes, with older versions that the memory cannot remove. A file is measured once by
-   * this object: if another process writes it meanwhile, it counts as before. Default: 50,000,000.
+   * The maximum size of all files, up to 10,000, in bytes, with older versions that the memory cannot remove. The first write of this
+   * object measures all files. What other objects or processes write afterwards does not count, until this object writes the same
+   * file. Default: 50,000,000.
    */
   readonly maxTotalBytes?: number | undefined;
 }
@@ -70,7 +70,7 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
     last(),
     map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
   );
-  const { measured$, sizes$ } = measured(fileAt, list$);
+  const sizes = fileSizes(measured$(fileAt, list$), { keepsVersions: () => !isTree(index()) });
   const written$ = (path: string, content: FileContent, key: string): Observable<unknown> =>
     fileAt(path)
       .load$()
@@ -102,42 +102,37 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
           map((version) => version && textIn(version)),
         ),
       write$: (path, content, key) =>
-        concat(
-          defer(() => written$(path, content, key)).pipe(
-            retry({ count: maxAttempts, delay: againIfLost }),
-          ),
-          defer(() => measured$(path)),
-        ).pipe(last()),
+        defer(() => written$(path, content, key)).pipe(
+          retry({ count: maxAttempts, delay: againIfLost }),
+          last(null, undefined),
+        ),
     },
     { maxBytes, maxTotalBytes },
-    sizes$,
+    sizes,
   );
 };
 
-/** Measures each file once, and those that are written. */
-const measured = (fileAt: (path: string) => Memory, list$: Observable<readonly string[]>) => {
-  const sizes = new Map<string, Size>();
-  const measured$ = (path: string): Observable<unknown> => {
-    const file = fileAt(path);
-    return file.load$().pipe(
-      last(),
-      tap((versions) => sizes.set(path, sizeOf(versions, isTree(file)))),
-    );
-  };
-  const sizes$ = list$.pipe(
-    concatMap((paths) => paths.filter((path) => !sizes.has(path))),
-    concatMap(measured$),
-    ignoreElements(),
-    endWith(sizes),
+/** Emits the bytes of all versions of each file, without their keys. */
+const measured$ = (
+  fileAt: (path: string) => Memory,
+  list$: Observable<readonly string[]>,
+): Observable<ReadonlyMap<string, number>> =>
+  list$.pipe(
+    concatMap((paths) => paths),
+    concatMap((path) =>
+      fileAt(path)
+        .load$()
+        .pipe(
+          last(),
+          map((versions): [string, number] => [path, sizeOf(versions)]),
+        ),
+    ),
+    toArray(),
+    map((sizes) => new Map(sizes)),
   );
-  return { measured$, sizes$ };
-};
 
-/** The bytes of all versions, without their keys. */
-const sizeOf = (versions: readonly Message[], areFreed: boolean): Size => {
-  const bytes = versions.reduce((sum, version) => sum + bytesOf(textIn(version)), 0);
-  return { bytes, freed: areFreed ? bytes : 0 };
-};
+const sizeOf = (versions: readonly Message[]): number =>
+  versions.reduce((sum, version) => sum + bytesOf(textIn(version)), 0);
 
 /** Whether a memory can replace a version, and remove the older one. */
 const isTree = (memory: Memory): boolean =>

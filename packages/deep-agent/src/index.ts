@@ -4,6 +4,7 @@ export { fileSystem, type FilesOf, type FileSystemOptions } from './file-layer.j
 export {
   checkedFiles,
   type FileContent,
+  fileSizes,
   type FileSystem,
   type Sandbox,
   type SandboxResult,

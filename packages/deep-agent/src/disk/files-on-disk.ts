@@ -5,21 +5,22 @@ import {
   type ConfinedFilesOptions,
 } from '@millrace/tools/files';
 import { defer, finalize, from, map, type Observable } from 'rxjs';
-import { checkedFiles, type FileSystem } from '../file-system.js';
+import { checkedFiles, fileSizes, type FileSizes, type FileSystem } from '../file-system.js';
 
 /** Options of `filesOnDisk`. */
 export interface FilesOnDiskOptions extends ConfinedFilesOptions {
   /**
-   * The maximum size of all files, in bytes, those included that were there before, or that code of a sandbox wrote. New ones are refused
-   * from 10,000 files on, and in `node_modules`, which is not listed. Default: 1,000,000,000.
+   * The maximum size of all files, in bytes. It includes files that existed before, and those that code of a sandbox writes. The first
+   * write of this object, and the first one after code, lists all files: what other programs write in between does not count.
+   * New files are refused if there are 10,000, and in `node_modules`, which is not listed. Default: 1,000,000,000.
    */
   readonly maxTotalBytes?: number | undefined;
 }
 
 /**
  * Creates a file system in an existing directory, with the guards of `fileTools`: nothing leaves it by `..` or a symbolic link,
- * names that look like secrets are refused, and files are replaced in one step. Writes wait for each other; those of other
- * processes, or of another file system in the same directory, may be lost in between.
+ * names that look like secrets are refused, and files are replaced in one step. Writes of one file wait for each other; those of
+ * other processes, or of another file system in the same directory, may be lost in between.
  * Other programs may run what agents write, such as the tasks of an editor: give them a directory of their own. Node only.
  */
 export const filesOnDisk = (directory: string, options: FilesOnDiskOptions = {}): FileSystem => {
@@ -35,6 +36,7 @@ export const filesIn = (
     maxBytes = 2_000_000,
     maxTotalBytes = 1_000_000_000,
   }: Pick<FilesOnDiskOptions, 'maxBytes' | 'maxTotalBytes'>,
+  sizes = sizesIn(files),
 ): FileSystem => {
   const entries$ = untilLeft$((signal) => files.list(signal));
   return checkedFiles(
@@ -48,11 +50,17 @@ export const filesIn = (
       },
     },
     { maxBytes, maxTotalBytes },
-    entries$.pipe(
-      map((entries) => new Map(entries.map(({ path, bytes }) => [path, { bytes, freed: bytes }]))),
-    ),
+    sizes,
   );
 };
+
+/** The sizes of the files in an open directory. */
+export const sizesIn = (files: ConfinedFiles): FileSizes =>
+  fileSizes(
+    untilLeft$((signal) => files.list(signal)).pipe(
+      map((entries) => new Map(entries.map(({ path, bytes }) => [path, bytes]))),
+    ),
+  );
 
 const unlisted = (): Error =>
   new Error(

@@ -18,7 +18,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { filesIn, untilLeft$ } from '../disk/files-on-disk.js';
+import { filesIn, sizesIn, untilLeft$ } from '../disk/files-on-disk.js';
 import type { Sandbox, SandboxResult } from '../file-system.js';
 
 /** Options of sandboxes that run programs. */
@@ -96,9 +96,10 @@ export const programSandbox = (
     // Its own limit would be an error, and come after this one.
     timeoutMs: timeoutMs + 60_000,
   });
+  const sizes = sizesIn(files);
   const list$ = untilLeft$((signal) => files.list(signal));
   return {
-    ...filesIn(files, { maxBytes, maxTotalBytes }),
+    ...filesIn(files, { maxBytes, maxTotalBytes }, sizes),
     language,
     run$: (code, context) =>
       list$.pipe(
@@ -119,6 +120,7 @@ export const programSandbox = (
             ),
           ),
         ),
+        finalize(() => sizes.forget()),
       ),
   };
 };
