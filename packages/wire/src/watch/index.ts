@@ -77,7 +77,10 @@ const watchedRequest = ({ url, headers, body }: WireRequest, clean: Clean): Sent
   headers: Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, cleanHeader(name, clean(value))]),
   ),
-  ...startOf({ text: body, length: body.length, isWhole: true }, clean),
+  ...startOf({ text: body, length: body.length, isWhole: true }, (text) => ({
+    text: clean(text),
+    omitted: 0,
+  })),
 });
 
 /** The value of a header without a secret that only its name gives away. */

@@ -18,16 +18,22 @@ interface Known {
   readonly isWhole: boolean;
 }
 
+/** A text without secrets, and how many characters of it are left out. */
+export interface Cleaned {
+  readonly text: string;
+  readonly omitted: number;
+}
+
 /** The start of a body without secrets, and how many characters are left out. It holds no more of the text in memory. */
 export const startOf = (
   { text, length, isWhole }: Known,
-  clean: (text: string) => string,
+  clean: (text: string) => Cleaned,
 ): { readonly body: string; readonly omitted: number } => {
   const read = text.slice(0, mostRead);
-  const cleaned = clean(read);
+  const { text: cleaned, omitted: removed } = clean(read);
   const end = length > read.length ? cleaned.length - margin : isWhole ? most : lastWord(cleaned);
   const body = cleaned.slice(0, Math.min(most, Math.max(0, end)));
-  const omitted = length - read.length + cleaned.length - body.length;
+  const omitted = length - read.length + removed + cleaned.length - body.length;
   return { body: omitted === 0 ? body : copyOf(body), omitted };
 };
 

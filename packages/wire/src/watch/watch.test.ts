@@ -201,6 +201,71 @@ describe('watchExchanges', () => {
     }
   });
 
+  it('finds a streamed key in every form of server-sent events', async () => {
+    const [, key = ''] = keys;
+    const part = (text: string, index: number) => `{"text":"${text}","chunk_index":${index}}`;
+    const parts = [part(key.slice(0, 11), 0), part(key.slice(11), 1)];
+    const forms: readonly ((json: string) => string)[] = [
+      (json) => `data:  ${json}\n\n`,
+      (json) => `data: ${json} \n\n`,
+      (json) => `event: x\rdata: ${json}\r\r`,
+      (json) => `data: ${json}\r\n\r\n`,
+      (json) => `data: ${json.replaceAll(',', '\ndata:,\ndata: ')}\n\n`,
+      (json) => `${json}\n`,
+    ];
+    for (const form of forms) {
+      const { body } = await responseOf([`\n ${parts.map(form).join('')}`]);
+      expect(body).toBe(`\n ${[part('[redacted]', 0), part('', 1)].map(form).join('')}`);
+    }
+  });
+
+  it('keeps what is no part of a key as it came', async () => {
+    const event = (text: string) =>
+      `data: { "id" : 12345678901234567890, "text":"${text}" ,"a\\u00e9":1.0e2 }\n\n`;
+    const { body } = await responseOf([event(secret.slice(0, 9)), event(secret.slice(9))]);
+    expect(body).toBe(event('[redacted]') + event(''));
+  });
+
+  it('keeps complete texts of a lost response, and counts what it leaves out of others', async () => {
+    const delta = (index: number, text: string) =>
+      `data: {"type":"delta","index":${index},"delta":{"text":"${text}"}}\n\n`;
+    const stop = 'data: {"type":"content_block_stop","index":0}\n\n';
+    const whole = delta(0, 'It is a complete-text') + stop;
+    const { body, omitted } = await responseOf([
+      whole,
+      delta(1, 'One half-of-a-key'),
+      new Error('Lost.'),
+    ]);
+    expect([body, omitted]).toEqual([whole + delta(1, 'One '), 'half-of-a-key'.length]);
+  });
+
+  it('does work that grows with the length of a response, whatever its names and numbers are', async () => {
+    const numbers = (count: number) =>
+      Array.from({ length: count }, (_, at) => `"${at}index":1,"s${at}":"x"`).join();
+    const nested = (count: number) =>
+      `"${'n'.repeat(count)}":{${Array.from({ length: count }, (_, at) => `"${at}":"y"`).join()}}`;
+    const hostile = (count: number) =>
+      `data: {${numbers(count)},${nested(count)},"index":${'1'.repeat(count)}}\n\n`;
+    // Each string of an event has a part of a key.
+    const changed = (count: number) =>
+      [secret.slice(0, 9), secret.slice(9)]
+        .map((part) => Array.from({ length: count }, (_, at) => `"k${at}":"${part}"`).join())
+        .map((fields) => `data: {${fields}}\n\n`)
+        .join('');
+    const work = async (body: string): Promise<number> => {
+      const [get, json] = [jest.spyOn(Map.prototype, 'get'), jest.spyOn(JSON, 'stringify')];
+      const shown = await responseOf([body]);
+      const lengths = get.mock.calls.map(([name]) => String(name).length);
+      const texts = json.mock.results.map(({ value }) => String(value).length);
+      get.mockRestore();
+      json.mockRestore();
+      expect(shown.body).not.toContain(secret.slice(9));
+      return [...lengths, ...texts].reduce((sum, length) => sum + length, 0);
+    };
+    for (const of of [hostile, changed])
+      expect(await work(of(400))).toBeLessThan(5 * (await work(of(100))));
+  });
+
   it('reads events of any depth', async () => {
     const deep = `data: ${'{"a":'.repeat(9_000)}"x"${'}'.repeat(9_000)}\n\n`;
     const { body } = await responseOf([deep, ...answer]);
