@@ -261,6 +261,17 @@ describe('demand', () => {
     });
   });
 
+  it('I16: does not delay the usage and the error after an error of the vendor', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const demand = createDemand(4);
+      const letters = cold('t-e-u-|');
+      scheduler.schedule(() => demand.backlog(4), 3);
+      serve(letters);
+      expectObservable(answer$({ demand, scheduler })).toBe('t---u-#', values, 'server');
+      expectSubscriptions(letters.subscriptions).toBe('^-----!');
+    });
+  });
+
   it('I16: an error of it is an error of the answer', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       serve(cold('t-f|'));
