@@ -54,6 +54,7 @@ type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'> & {
 export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallLog => {
   const entries = createEntries();
   const compact = createMessageList();
+  const isFailure = createFailures();
   let lastSeq = 0;
   let depth = Infinity;
   let isOver = false;
@@ -85,7 +86,9 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       // The outermost call that is seen: its root may be of another agent.
       depth = Math.min(depth, event.agent.length);
       const isTop = event.agent.length === depth;
-      const change = changeBy(event, entry, isTop);
+      const change = isFailure(event)
+        ? { failedTools: (entry.failedTools ?? 0) + 1 }
+        : changeBy(event, entry, isTop);
       if (change !== undefined) entry = { ...entry, ...change };
       if (isTop) isOver = event.type === 'postCall' || event.type === 'error';
     },
@@ -231,6 +234,17 @@ const contains = (item: Entry['item'], text: string): boolean => {
   return textOfJson(item).toLowerCase().includes(text);
 };
 
+/** Whether an event has the result of a tool that failed. The result of a tool call that is vetoed is no failure. */
+const createFailures = () => {
+  const vetoed = new Set<string>();
+  return (event: AgentEvent): boolean => {
+    if (event.type === 'vetoed') vetoed.add(`${event.callId} ${event.toolCallId ?? ''}`);
+    if (event.type !== 'postActing') return false;
+    const wasVetoed = vetoed.delete(`${event.callId} ${event.result.toolCallId}`);
+    return event.result.isError && !wasVetoed;
+  };
+};
+
 const changeBy = (
   event: AgentEvent,
   entry: CallEntry,
@@ -238,8 +252,6 @@ const changeBy = (
 ): Partial<CallEntry> | undefined => {
   const { agent, at, sessionId } = event;
   const started = entry.startedAt === 0 ? startOf(agent[0] ?? '', at, sessionId) : undefined;
-  if (event.type === 'postActing' && event.result.isError)
-    return { ...started, failedTools: (entry.failedTools ?? 0) + 1 };
   if (!isTop) return started;
   switch (event.type) {
     case 'preCall':

@@ -17,9 +17,11 @@ import { cost } from 'millrace/traffic';
 import { request as httpRequest } from 'node:http';
 import {
   concat,
+  EMPTY,
   firstValueFrom,
   lastValueFrom,
   map,
+  mergeMap,
   NEVER,
   of,
   Subject,
@@ -157,6 +159,38 @@ describe('devtools', () => {
     expect(layers).toMatchObject({ id: 'c', callId: 'c' });
     const found: unknown = await (await page.ask('GET', 'search?q=15%20%C2%B0c')).json();
     expect(found).toEqual({ ids: ['c'] });
+  });
+
+  it('count the tools that failed, and no tool call that was vetoed', async () => {
+    const { inspect, page } = await opened();
+    const closed = tool({
+      name: 'tickets',
+      description: 'Sells tickets.',
+      run: () => throwError(() => new Error('The counter is closed.')),
+    });
+    const model = () =>
+      scriptedModel([toolCall('weather', {}), toolCall('tickets', {})], [text('Hi.')]);
+    const tools = [weather, closed];
+    const veto = <T extends 'preActing' | 'postActing'>(type: T) =>
+      inspect(
+        createAgent({
+          model: model(),
+          tools,
+          use: [
+            on(
+              type,
+              mergeMap(() => EMPTY),
+            ),
+          ],
+        }),
+      );
+    const failing = inspect(createAgent({ model: model(), tools }));
+    await lastValueFrom(failing.call$('?', { callId: 'failing' }));
+    await lastValueFrom(veto('preActing').call$('?', { callId: 'before' }));
+    await lastValueFrom(veto('postActing').call$('?', { callId: 'after' }));
+    await page.until(() => entryOf(page, 'after')?.status === 'done');
+    const counts = ['failing', 'before', 'after'].map((id) => entryOf(page, id)?.failedTools);
+    expect(counts).toEqual([1, undefined, undefined]);
   });
 
   it('list what calls cost, also those that fail', async () => {
