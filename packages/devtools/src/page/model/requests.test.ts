@@ -6,17 +6,18 @@ import {
   type Message,
   MillraceError,
   openDemand,
+  retry,
   tool,
 } from 'millrace';
 import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
 import fc from 'fast-check';
-import { throwError } from 'rxjs';
+import { takeWhile, throwError } from 'rxjs';
 import { createAgentSource } from '../../agent-source.js';
 import type { FeedLine } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
 import { attemptsOf, curlOf, curlOfExchange, wayOf } from './curl.js';
 import { errorIn, fieldsOf } from './read-event.js';
-import { rawAnswer, rawRequest, viewOf } from './requests.js';
+import { rawAnswer, rawRequest, viewOf, withoutAnswer } from './requests.js';
 import { eventsOf, feedOf, forecaster, key } from './requests.test-support.js';
 import { createRun, type Run } from './run.js';
 import { requestOf } from './whole-requests.js';
@@ -133,6 +134,23 @@ describe('the requests of a run', () => {
     expect(viewOf(request)).toMatchObject({ system: 'Be kind.', messages: [{ text: 'Hi.' }] });
     const failed = run.conversation.parts.at(-1);
     expect(run.requests.at('c', failed?.position ?? 0)).toBe(request);
+  });
+
+  it('say that an attempt failed while the next one runs, and that all failed, without keys', () => {
+    const limited = new MillraceError('rateLimited', `Slow down, ${key}.`, { retryable: true });
+    const model = () => scriptedModel(throwError(() => limited));
+    const callOf = (attempts: number) =>
+      createAgent({ model: retry(model(), { attempts }) }).stream$('Hi.', { callId: 'c' });
+    const isWaiting = (event: AgentEvent) => event.type === 'modelRetry';
+    const waiting = runOf(eventsOf(callOf(2).pipe(takeWhile((event) => !isWaiting(event), true))));
+    const failed = runOf(eventsOf(callOf(1)));
+    expect(withoutAnswer(requestAt(runOf(asked().slice(0, 2)), 0))).toBe('None yet.');
+    expect(withoutAnswer(requestAt(waiting, 0))).toBe(
+      'None yet. The last attempt failed: rateLimited. Slow down, $API_KEY.',
+    );
+    expect(withoutAnswer(requestAt(failed, 0))).toBe(
+      'None. Failed: rateLimited. Slow down, $API_KEY.',
+    );
   });
 
   it('are copied as JSON and as curl, without keys', () => {

@@ -35,7 +35,7 @@ export interface ModelRequest {
   /** The request as the model got it, if layers have changed that of the event. */
   sent: object | undefined;
   answer: { readonly position: number; readonly event: ShownEvent } | undefined;
-  /** The error of its last attempt, if there is no answer. */
+  /** The error of its last attempt, if there is no answer. Until it is over, another attempt follows. */
   failure: ReturnType<typeof errorIn> | undefined;
 }
 
@@ -91,7 +91,10 @@ export const createRequests = (): Requests => {
       const current = newest.get(event.callId);
       if (current !== undefined && asked !== '') current.model = asked;
       const { error } = anyFields(event);
-      if (current !== undefined && failures.has(event.type)) current.failure = errorIn(error);
+      if (current !== undefined && failures.has(event.type)) {
+        current.failure = errorIn(error);
+        current.isOver ||= event.type === 'error';
+      }
       const kind = Object.hasOwn(answers, event.type) ? answers[event.type] : undefined;
       const request = kind === undefined ? undefined : last.get(`${event.callId} ${kind}`);
       if (request !== undefined) request.answer = { position, event };
@@ -246,6 +249,13 @@ export const rawAnswer = ({ answer }: ModelRequest): string | undefined => {
   if (answer === undefined) return undefined;
   const { message, finish, usage } = anyFields(answer.event);
   return withoutKeys(JSON.stringify({ message, finish, usage }, null, 2));
+};
+
+/** What is shown while there is no answer, without keys. */
+export const withoutAnswer = ({ failure, isOver }: ModelRequest): string => {
+  if (failure === undefined) return 'None yet.';
+  const text = `${failure.code}. ${withoutKeys(failure.message)}`;
+  return isOver ? `None. Failed: ${text}` : `None yet. The last attempt failed: ${text}`;
 };
 
 /** The name of the model: that of the answer, or the one that was asked. */

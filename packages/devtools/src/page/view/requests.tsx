@@ -12,6 +12,7 @@ import {
   type RequestMessage,
   type RequestView,
   viewOf,
+  withoutAnswer,
 } from '../model/requests.js';
 import type { Exchange } from '../protocol.js';
 import { withoutKeys } from '../secrets.js';
@@ -270,13 +271,9 @@ const Tools = ({ view: { tools, removedTools } }: { readonly view: RequestView }
   );
 };
 
-const Answer = ({ request: { answer, failure } }: { readonly request: ModelRequest }) => {
-  if (answer === undefined)
-    return (
-      <p class="empty">
-        {failure === undefined ? 'None yet.' : `None. Failed: ${failure.code}. ${failure.message}`}
-      </p>
-    );
+const Answer = ({ request }: { readonly request: ModelRequest }) => {
+  const { answer } = request;
+  if (answer === undefined) return <p class="empty">{withoutAnswer(request)}</p>;
   const text = withoutKeys(contentOf(fieldsOf(anyFields(answer.event)['message'])));
   return (
     <div class="part assistant">
