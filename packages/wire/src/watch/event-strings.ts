@@ -11,7 +11,7 @@ export interface Piece {
 export interface Place {
   readonly name: string;
   /** Set once the last event of the same `index` says that it is complete. */
-  isDone(): boolean;
+  readonly isDone: () => boolean;
   readonly pieces: readonly Piece[];
 }
 
