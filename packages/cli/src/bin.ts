@@ -1,11 +1,12 @@
 #!/usr/bin/env node
+import { columnsIn } from './command-line/help-layout.js';
 import { type Parsed, parseArguments, type Unsure } from './command-line/parse-arguments.js';
 
 const parsed = parseArguments(process.argv.slice(2), {
   writeOut: (text) => process.stdout.write(text),
   writeErr: (text) => process.stderr.write(text),
-  columns: process.stdout.isTTY ? process.stdout.columns : undefined,
-  errorColumns: process.stderr.isTTY ? process.stderr.columns : undefined,
+  columns: columnsIn(process.stdout),
+  errorColumns: columnsIn(process.stderr),
 });
 
 /** Loads RxJS and what answers, which takes most of the time to start, only if there is something to run. */

@@ -220,7 +220,7 @@ describe('millrace in a terminal', () => {
     });
     const { environment, err } = fakeEnvironment(argv, {
       stdin,
-      stdout: Object.assign(out.stream, { isTTY: true }),
+      stdout: Object.assign(out.stream, { isTTY: true, columns: 40 }),
       env: { NO_COLOR: '1' },
       models: [choiceOf(model)],
     });
@@ -285,6 +285,7 @@ describe('millrace in a terminal', () => {
     const { code, out } = await chatted(scriptedModel(echoed, echoed), 'one\r', 'two\r', '\r');
     expect(code).toBe(0);
     expect(out).toMatch(/\n1: one\n[^]*\n3: two\n/);
+    expect(out).toContain('Ask a question. An empty line ends the\nchat.\n');
     expect(out.match(/Millrace, with/g)).toHaveLength(1);
   });
 

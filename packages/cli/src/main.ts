@@ -1,5 +1,5 @@
 import { commandNames, unknownCommand } from './command-line/help.js';
-import { wrapUsage } from './command-line/help-layout.js';
+import { columnsIn, wrapUsage } from './command-line/help-layout.js';
 import { type Parsed, parseArguments, type Unsure } from './command-line/parse-arguments.js';
 import type { Environment } from './environment.js';
 import { wrongUsage } from './exit-codes.js';
@@ -17,9 +17,6 @@ export const main = (environment: Environment): Promise<number> => {
   });
   return perform(environment, parsed);
 };
-
-const columnsIn = ({ isTTY, columns }: Environment['stdout']): number | undefined =>
-  isTTY === true ? columns : undefined;
 
 /** The same for arguments that are parsed already. */
 export const perform = async (

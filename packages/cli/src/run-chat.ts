@@ -6,6 +6,7 @@ import { newCallId } from './runs/run-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
 import { isHumanOutput } from './presentation/presenter.js';
+import { wrapFor } from './presentation/wrap.js';
 import { hint, storeOption } from './runs/hints.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
@@ -26,7 +27,7 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
   const print = (text: string): void => {
     if (isHumanOutput(given)) output.stream.write(`${theme.colors.dim(text)}\n`);
   };
-  print('Ask a question. An empty line ends the chat.');
+  print(wrapFor('Ask a question. An empty line ends the chat.', theme));
   let asked = 0;
   const prompt = createPrompt({
     input: environment.stdin,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { MillraceError } from 'millrace';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
 import { commandNames } from './command-line/help.js';
-import { columnsOf } from './presentation/columns.js';
+import { columnsOf, isWide, piecesOf } from './presentation/columns.js';
 import { concluding, type Home, makeHome } from './runs/runs.test-support.js';
 import { fakeOutput } from './terminal/fake-terminal.test-support.js';
 
@@ -57,9 +57,10 @@ const linesAt = async (width: number, argv: readonly string[], isFailing = false
     .map((line) => line.trimEnd());
 };
 
-/** A command to copy, an example, a word or a path that is wider than the terminal stays whole. */
+/** A command to copy, an example, a word or a path that is wider than the terminal stays whole. Words end before wide characters. */
 const mayBeWide = (line: string): boolean =>
-  /^ *(?:Usage: |\$ |npx @millrace\/cli |-d |\{)/u.test(line) || !/\S\s+\S/u.test(line);
+  /^ *(?:Usage: |\$ |npx @millrace\/cli |-d |\{)/u.test(line) ||
+  !(/\S\s+\S/u.test(line) || piecesOf(line).some(isWide));
 
 const outputs: readonly (readonly [argv: readonly string[], isFailing?: boolean])[] = [
   ...commandNames.filter((name) => name !== 'init').map((name) => [[name, '--help']] as const),
@@ -99,4 +100,13 @@ describe.each([40, 80])('in %i columns', (width) => {
       expect(tooWide).toEqual([]);
     },
   );
+
+  it('keeps commands to copy in usage errors whole', async () => {
+    const all = 'npx @millrace/cli --help)';
+    expect(await linesAt(width, ['--jsn'])).toContainEqual(expect.stringContaining(all));
+    const ofStep = expect.stringContaining('npx @millrace/cli runs <id>)');
+    expect(await linesAt(width, ['fork', 'ID'])).toContainEqual(ofStep);
+    const toAsk = expect.stringContaining('npx @millrace/cli ask rusn)');
+    expect(await linesAt(width, ['rusn'])).toContainEqual(toAsk);
+  });
 });

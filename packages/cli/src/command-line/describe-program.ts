@@ -311,7 +311,7 @@ const addEval = (add: Add, accept: Accept): void => {
 };
 
 const forkNeeds =
-  'error: choose a step with --at <step> (npx @millrace/cli runs <id> lists them), or use --question <text>';
+  'error: choose a step with --at <step> (to list them: npx @millrace/cli runs <id>), or use --question <text>';
 
 const commandNamed = (program: Command, name: string): Command | undefined =>
   commandNames.includes(name) ? program.commands.find((it) => it.name() === name) : undefined;

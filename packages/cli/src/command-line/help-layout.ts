@@ -16,6 +16,12 @@ const narrow = 80;
 const widthFor = ({ columns = mostWidth }: Terminal): number =>
   Math.min(Math.max(columns === 0 ? mostWidth : columns, leastWidth), mostWidth);
 
+/** The columns of an output, if it is a terminal. */
+export const columnsIn = ({
+  isTTY,
+  columns,
+}: Terminal & { readonly isTTY?: boolean | undefined }) => (isTTY === true ? columns : undefined);
+
 /** The layout of the help: as wide as the terminal, from 40 to 100 columns. */
 export const helpFor = (output: Terminal): HelpConfiguration => {
   const helpWidth = widthFor(output);
@@ -23,11 +29,20 @@ export const helpFor = (output: Terminal): HelpConfiguration => {
   return helpWidth < narrow ? { ...shared, minWidthToWrap: 20, formatItem: itemBelow } : shared;
 };
 
-/** Wraps an error in how the command is used, for a terminal. */
+/** A command to copy, and what stands for a space in it while lines break. */
+const commandToCopy = /npx @millrace\/cli[^;)\n]*/gu;
+const heldSpace = '\u0000';
+
+/** Wraps an error in how the command is used, for a terminal. Commands to copy stay whole. */
 export const wrapUsage = (text: string, columns: number | undefined): string =>
   columns === undefined
     ? text
-    : Object.assign(new Help(), { displayWidth: columnsOf }).boxWrap(text, widthFor({ columns }));
+    : Object.assign(new Help(), { displayWidth: columnsOf })
+        .boxWrap(
+          text.replaceAll(commandToCopy, (command) => command.replaceAll(' ', heldSpace)),
+          widthFor({ columns }),
+        )
+        .replaceAll(heldSpace, ' ');
 
 function itemBelow(
   this: Help,
