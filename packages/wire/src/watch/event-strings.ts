@@ -54,7 +54,7 @@ interface Holder {
 /** Deeper strings are not joined. */
 const deepest = 32;
 
-/** Numbers that tell texts of the same names apart. Others, such as `chunk_index`, differ in each event. */
+/** Numbers that distinguish strings of the same names. Others, such as `chunk_index`, differ in each event. */
 const isIndex = /^(?:(?:output|content|summary|block|choice|candidate|tool_?call)_?)?index$/iu;
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+|"/gu;
@@ -122,7 +122,7 @@ interface Node {
   isDone: boolean;
 }
 
-/** Types of events that end a text, such as `content_block_stop` and `response.output_text.done`. */
+/** Types of events that end a string, such as `content_block_stop` and `response.output_text.done`. */
 const isEnd = /(?:stop|\.done)$/u;
 
 const createPlaces = () => {

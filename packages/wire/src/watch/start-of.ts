@@ -18,7 +18,7 @@ interface Known {
   readonly isWhole: boolean;
 }
 
-/** A text without secrets, and how many characters of it are left out. */
+/** A string without secrets, and the number of omitted characters. */
 export interface Cleaned {
   readonly text: string;
   readonly omitted: number;

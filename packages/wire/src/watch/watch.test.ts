@@ -239,7 +239,7 @@ describe('watchExchanges', () => {
     expect([body, omitted]).toEqual([whole + delta(1, 'One '), 'half-of-a-key'.length]);
   });
 
-  it('does work that grows with the length of a response, whatever its names and numbers are', async () => {
+  it('does work that grows with the length of a response, with any names and numbers', async () => {
     const numbers = (count: number) =>
       Array.from({ length: count }, (_, at) => `"${at}index":1,"s${at}":"x"`).join();
     const nested = (count: number) =>

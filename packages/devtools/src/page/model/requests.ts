@@ -251,7 +251,7 @@ export const rawAnswer = ({ answer }: ModelRequest): string | undefined => {
   return withoutKeys(JSON.stringify({ message, finish, usage }, null, 2));
 };
 
-/** What is shown while there is no answer, without keys. */
+/** The status that is shown while there is no answer, without keys. */
 export const withoutAnswer = ({ failure, isOver }: ModelRequest): string => {
   if (failure === undefined) return 'None yet.';
   const text = `${failure.code}. ${withoutKeys(failure.message)}`;
