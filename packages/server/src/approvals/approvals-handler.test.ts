@@ -31,7 +31,7 @@ describe('the handler of approvals', () => {
     const { send, verdicts } = await filed();
     const response = await send({ approved: true, input: { amount: 1 } });
     expect([response.status, await response.text()]).toEqual([204, '']);
-    expect(verdicts).toEqual([{ approved: true, input: { amount: 1 } }]);
+    expect(verdicts).toEqual([{ approved: true, input: { amount: 1 }, by: 'user' }]);
     expect(await error(await send({ approved: true }))).toEqual([
       409,
       { error: 'This request has already been decided: it was approved with another input.' },

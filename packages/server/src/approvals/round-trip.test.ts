@@ -128,7 +128,10 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
         { ...use, ...asked, token, expiresAt: expect.any(Number), mayEdit: true },
         use,
       ]);
-      expect(JSON.stringify(approvalsIn(all).at(-1))).not.toMatch(/token|Too much/);
+      // The reason of a person is for people, too.
+      const decided = { ...use, ...(verdict.approved ? {} : { reason: verdict.reason }) };
+      expect(approvalsIn(all).at(-1)).toMatchObject(decided);
+      expect(JSON.stringify(approvalsIn(all).at(-1))).not.toContain('token');
     });
     expect(await waitingNow(desk)).toEqual([]);
   });
