@@ -387,6 +387,16 @@ describe('devtools', () => {
 });
 
 describe('the server of devtools', () => {
+  /** The status of a request with any headers: `fetch` does not send all of them. */
+  const statusOf = (url: URL, headers: Readonly<Record<string, string>>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = httpRequest(url, { headers }, (got) => {
+        got.resume();
+        resolve(got.statusCode);
+      });
+      sent.on('error', reject).end();
+    });
+
   const headersOf = (address: string) => ({
     authorization: `Bearer ${address.split('token=')[1] ?? ''}`,
   });
@@ -414,15 +424,25 @@ describe('the server of devtools', () => {
     ['a name that points to this machine', { host: 'evil.example' }, 421],
   ])('refuses %s', async (_, headers, status) => {
     const { address } = await opened();
-    const url = new URL('/api/search?q=x', address);
-    const answered = await new Promise<number | undefined>((resolve, reject) => {
-      const sent = httpRequest(url, { headers: { ...headersOf(address), ...headers } }, (got) => {
-        got.resume();
-        resolve(got.statusCode);
-      });
-      sent.on('error', reject).end();
+    const answered = await statusOf(new URL('/api/search?q=x', address), {
+      ...headersOf(address),
+      ...headers,
     });
     expect(answered).toBe(status);
+  });
+
+  const link = {
+    ...{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+    'sec-fetch-dest': 'document',
+  };
+  it.each([
+    ['the page', '/', {}, 200],
+    ['the page in a frame', '/', { 'sec-fetch-dest': 'iframe' }, 403],
+    ['the page, read by a script', '/', { 'sec-fetch-mode': 'no-cors' }, 403],
+    ['a request', '/api/search?q=x', {}, 403],
+  ])('a link of another site to %s', async (_, path, more, status) => {
+    const { address } = await opened();
+    expect(await statusOf(new URL(path, address), { ...link, ...more })).toBe(status);
   });
 
   it.each([

@@ -119,15 +119,25 @@ const matcher = (token: string): ((given: string) => boolean) => {
 
 const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
 
-/** Refuses other sites: a page of theirs, or a name of theirs that points to this machine. */
-const assertOwn = ({ headers }: Request, { hostname, origin }: URL): void => {
+/** Refuses other sites: a page of theirs, or a name of theirs that points to this machine. A link to the page is not refused. */
+const assertOwn = (request: Request, url: URL): void => {
+  const { headers } = request;
+  const { hostname, origin } = url;
   if (!ownNames.includes(hostname)) throw refused(421, `The host '${hostname}' is not served.`);
   const from = headers.get('origin');
   const site = headers.get('sec-fetch-site');
-  const isForeign = site !== null && site !== 'same-origin' && site !== 'none';
+  const isForeign =
+    site !== null && site !== 'same-origin' && site !== 'none' && !isLink(request, url);
   if ((from !== null && from !== origin) || isForeign)
     throw refused(403, 'Requests from other sites are refused.');
 };
+
+/** Whether a person follows a link. The page is empty without the token, and no script of another site can read it. */
+const isLink = ({ method, headers }: Request, { pathname }: URL): boolean =>
+  method === 'GET' &&
+  pathname === '/' &&
+  headers.get('sec-fetch-mode') === 'navigate' &&
+  headers.get('sec-fetch-dest') === 'document';
 
 const api$ = (source: Source, request: Request, url: URL): Observable<Response> => {
   const { hub } = source;
