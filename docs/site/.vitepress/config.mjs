@@ -67,18 +67,6 @@ function searchable(source, env, md) {
     .replaceAll(/<p class="source">.*?<\/p>/g, '');
 }
 
-/** Sections that answer these words: others have them more often. */
-const answers = [
-  [/#approval$/, /^(?:human|loop|approve\w*)$/],
-  [/\/devtools\.html#the-page$/, /^(?:prompt|turn)$/],
-  [/#why-a-call-failed$/, /^throws$/],
-  [/\/models\.html#retries-/, /^timeouts?$/],
-  [/\/guide\/#stop-or-steer/, /^(?:abort|cancel)$/],
-  [/\/guide\/#events$/, /^streaming$/],
-  [/\/mcp\.html#millracemcp$/, /^mcp$/],
-  [/\/production\.html#limits$/, /^budget$/],
-];
-
 export default {
   title: 'Millrace',
   description: 'ReAct agents as RxJS streams, in TypeScript',
@@ -148,8 +136,20 @@ export default {
             boost: { title: 4, titles: 2, text: 1 },
             // One page has the words that readers search for. The guide explains, the reference lists, and the rest is about
             // the making of Millrace.
-            boostDocument: (id, term) =>
-              answers.some(([page, words]) => page.test(id) && words.test(term))
+            // The page gets the text of this function: it can use nothing outside.
+            boostDocument: (id, term) => {
+              // Sections that answer these words: others have them more often.
+              const answers = [
+                [/#approval$/, /^(?:human|loop|approve\w*)$/],
+                [/\/devtools\.html#the-page$/, /^(?:prompt|turn)$/],
+                [/#why-a-call-failed$/, /^throws$/],
+                [/\/models\.html#retries-/, /^timeouts?$/],
+                [/\/guide\/#stop-or-steer/, /^(?:abort|cancel)$/],
+                [/\/guide\/#events$/, /^streaming$/],
+                [/\/packages\/mcp\.html#millracemcp$/, /^mcp$/],
+                [/\/production\.html#limits$/, /^budget$/],
+              ];
+              return answers.some(([page, words]) => page.test(id) && words.test(term))
                 ? 5
                 : /\/guide\/find\.html/.test(id)
                   ? 1.5
@@ -159,7 +159,8 @@ export default {
                       ? 0.4
                       : /\/(api|examples)\//.test(id)
                         ? 0.6
-                        : 1,
+                        : 1;
+            },
           },
         },
       },
