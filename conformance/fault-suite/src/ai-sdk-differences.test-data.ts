@@ -135,6 +135,13 @@ export const differences: readonly Difference[] = [
   },
   {
     reason:
+      'An answer that announces a call has none: the package may have left it out, so that the answer is an error.',
+    faults: {
+      'tool-finish-without-use': { chat: 'invalidResponse', messages: 'invalidResponse' },
+    },
+  },
+  {
+    reason:
       'The package validates each event. One that fails is an error, which is retried before anything is shown.',
     faults: {
       'stall-before-content-with-empty-deltas': { responses: 'invalidResponse' },

@@ -72,7 +72,7 @@ describe('the end of an answer decides', () => {
     });
   });
 
-  it.each([null, 1, []])('not on an event that its package refuses: %j', async (value) => {
+  it.each([null, 1, 'text', []])('not on an event that its package refuses: %j', async (value) => {
     const refused = (it: unknown) => ({
       type: 'error',
       error: Object.assign(new Error('No.'), { name: 'AI_TypeValidationError', value: it }),
@@ -84,7 +84,7 @@ describe('the end of an answer decides', () => {
     });
   });
 
-  it.each([{ text: 'No.' }, [{ choices: [{ delta: { content: 'No.' } }] }], 'No.', [null]])(
+  it.each([{ text: 'No.' }, [{ choices: [{ delta: { content: 'No.' } }] }], [null]])(
     'on an event that its package refuses, and that may have content: %j',
     async (value) => {
       const error = Object.assign(new Error('No.'), { name: 'AI_TypeValidationError', value });

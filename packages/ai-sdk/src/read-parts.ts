@@ -197,7 +197,7 @@ const isEmptyEvent = (thrown: unknown): boolean =>
   isRecord(thrown) && thrown['name'] === 'AI_TypeValidationError' && isEmpty(thrown['value']);
 
 const isEmpty = (event: unknown): boolean =>
-  event === null || typeof event === 'number' || (Array.isArray(event) && event.length === 0);
+  Array.isArray(event) ? event.length === 0 : !isRecord(event);
 
 const faultOfChoice = (choice: unknown): ReturnType<typeof faultOf> =>
   faultOf({ error: at(choice, 'error') });

@@ -103,13 +103,13 @@ export const wireModel = (
     : vendorBased;
 };
 
-/** An event that is no object is ignored, unless it may have content: then the answer would miss it. */
+/** An event that is no object is ignored, but for a list, which may have content: the answer would miss it. */
 const withoutMisses = (reader: Reader): Reader => ({
   ...reader,
   read: (event) => {
     const { data } = event;
-    if (typeof data === 'string' || (Array.isArray(data) && data.length > 0)) {
-      throw new TypeError('This event is not an object.');
+    if (Array.isArray(data) && data.length > 0) {
+      throw new TypeError('This event is a list, and not an object.');
     }
     return reader.read(event);
   },

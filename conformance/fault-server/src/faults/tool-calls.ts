@@ -135,10 +135,13 @@ export const toolFaults: readonly Fault[] = [
   {
     id: 'tool-finish-without-use',
     row: 'X8',
-    about: 'The finish says that tools are asked for, but none is.',
+    about:
+      'The finish says that tools are asked for, but none is: the call was lost. The model is asked again.',
     wires: ['chat', 'messages'],
-    scenario: (wire) => ({ responses: [answering(wire, { ...sunny, finish: 'toolCalls' })] }),
-    expects: { outcome: isSunny, requests: 1 },
+    scenario: (wire) => ({
+      responses: [answering(wire, { ...sunny, finish: 'toolCalls' }), answering(wire, sunny)],
+    }),
+    expects: { outcome: isSunny, requests: 2 },
   },
   {
     id: 'tool-finish-stop',
