@@ -134,7 +134,7 @@ const handlerByHand = (): RequestListener => {
   return (request, response) => void listener(request, response);
 };
 
-/** Answers each question like Millrace. The stream of a silent answer, and of whoever follows it, stays open. */
+/** Answers each question like Millrace. The streams of a silent answer stay open. */
 const openResponses = (): RequestListener => async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) if (chunk instanceof Buffer) chunks.push(chunk);
