@@ -23,7 +23,6 @@ const slow = [
   'store/src/files/',
   'server/src/(clients|properties|scenarios)',
   'millrace/src/(journal/cuts/|journal/compact-log|call/properties|loop)',
-  'text-tools/src/dialects/reader',
 ].map((pattern) => new RegExp(pattern));
 
 const rank = ({ path }) => {

@@ -31,13 +31,9 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import {
-  bytesOf,
-  checkedFiles,
-  fileSizes,
-  type FileContent,
-  type FileSystem,
-} from './file-system.js';
+import { checkedFiles } from './checked-files.js';
+import { bytesOf, fileSizes } from './file-sizes.js';
+import type { FileContent, FileSystem } from './file-system.js';
 
 /** Options of `filesInMemory`. */
 export interface FilesInMemoryOptions {

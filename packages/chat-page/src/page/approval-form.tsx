@@ -134,7 +134,7 @@ export const ApprovalForm = (props: {
       )}
       {mode === 'deny' && (
         <label>
-          Reason, for the model (optional)
+          Reason (optional)
           <input
             maxLength={1_000}
             value={reason}

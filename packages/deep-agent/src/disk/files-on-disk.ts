@@ -5,7 +5,9 @@ import {
   type ConfinedFilesOptions,
 } from '@millrace/tools/files';
 import { defer, finalize, from, map, type Observable } from 'rxjs';
-import { checkedFiles, fileSizes, type FileSizes, type FileSystem } from '../file-system.js';
+import { checkedFiles } from '../checked-files.js';
+import { type FileSizes, fileSizes } from '../file-sizes.js';
+import type { FileSystem } from '../file-system.js';
 
 /** Options of `filesOnDisk`. */
 export interface FilesOnDiskOptions extends ConfinedFilesOptions {
