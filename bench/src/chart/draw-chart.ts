@@ -51,6 +51,8 @@ const labels = new Map([
   ['openai-sdk', 'hand-written, openai SDK'],
   ['millrace', 'Millrace, openai'],
   ['millrace-interceptors', 'Millrace, three interceptors'],
+  ['millrace-devtools', 'Millrace, in devtools'],
+  ['millrace-devtools-page', 'Millrace, watched in devtools'],
   ['floor-messages', 'fetch, Anthropic’s API'],
   ['anthropic-sdk', 'hand-written, Anthropic SDK'],
   ['millrace-anthropic', 'Millrace, anthropic'],

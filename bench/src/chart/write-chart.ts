@@ -7,7 +7,7 @@ import { readRun } from './read-run.js';
 /** What `--help` prints. */
 export const help = `npm run bench:chart -- FILE [options]
 
-Draws scenarios a and b of a run, whose numbers \`npm run bench -- --json FILE\` has written, as an SVG.
+Draws the scenarios a, b, c, m, n and o of a run, whose numbers \`npm run bench -- --json FILE\` has written, as an SVG.
 
   --out FILE          where it is written; default: the name of the JSON with .svg
   --node 24           which Node, if the run had several
