@@ -21,6 +21,7 @@ const options = {
   sourcesContent: false,
   logLevel: 'error',
   write: false,
+  inject: [join(root, 'scripts', 'test', 'globals.mjs')],
 };
 
 /** Writes the bundles, in which each agent has the layer if there is one, and resolves to the path of a resolver for Jest. */
