@@ -1,15 +1,6 @@
-import {
-  defer,
-  EMPTY,
-  finalize,
-  type Observable,
-  of,
-  type SchedulerLike,
-  Subject,
-  take,
-} from 'rxjs';
+import { defer, finalize, type Observable, of, type SchedulerLike } from 'rxjs';
 import type { Eventual } from './flow/eventual.js';
-import type { OffTime } from './flow/deadline.js';
+import { createOffTime } from './flow/deadline.js';
 import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
 
 /**
@@ -162,29 +153,7 @@ export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
 };
 
 /** Time that does not count towards `callMs`: waiting for a person or another call. */
-export const uncounted = /* @__PURE__ */ cell(
-  'family',
-  (): OffTime & { begin: (now: () => number) => () => void } => {
-    const ended = new Subject<void>();
-    let waits = 0;
-    let since = 0;
-    let past = 0;
-    return {
-      ms: (now) => past + (waits > 0 ? now - since : 0),
-      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
-      begin: (now) => {
-        if (waits === 0) since = now();
-        waits += 1;
-        return () => {
-          waits -= 1;
-          if (waits > 0) return;
-          past += now() - since;
-          ended.next();
-        };
-      },
-    };
-  },
-);
+export const uncounted = /* @__PURE__ */ cell('family', createOffTime);
 
 /** Waits for a source without counting the time towards `callMs`. */
 export const offTheClock = <T>(

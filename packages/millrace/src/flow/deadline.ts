@@ -1,5 +1,5 @@
 import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
-import { EMPTY, identity, type Observable } from 'rxjs';
+import { defer, EMPTY, identity, type Observable, Subject, take } from 'rxjs';
 import { supervised, type TimeLimit } from './gather.js';
 import { MillraceError } from '../values/errors.js';
 import { defined } from '../values/json.js';
@@ -27,11 +27,41 @@ export const limitsOf = ({
 
 /** Time that a deadline does not count. */
 export interface OffTime {
-  /** The total so far, in milliseconds. */
-  readonly ms: (now: number) => number;
+  /** The time that counts so far, in milliseconds: the difference between two readings. */
+  readonly countedMs: (now: number) => number;
+  /** How often a pause has begun or ended: odd during a pause. */
+  readonly turns: () => number;
   /** Emits when the current pause ends; empty without one. */
   readonly end$: Observable<void>;
 }
+
+/** Creates time with pauses, which may overlap: `begin` starts one, and returns how to end it. */
+export const createOffTime = (): OffTime & {
+  readonly begin: (now: () => number) => () => void;
+} => {
+  const ended = new Subject<void>();
+  let [pauses, turns, since, counted] = [0, 0, 0, 0];
+  const countedMs = (now: number): number => counted + (pauses > 0 ? 0 : Math.max(0, now - since));
+  return {
+    countedMs,
+    turns: () => turns,
+    end$: defer(() => (pauses > 0 ? ended.pipe(take(1)) : EMPTY)),
+    begin: (now) => {
+      if (pauses === 0) {
+        counted = countedMs(now());
+        turns += 1;
+      }
+      pauses += 1;
+      return () => {
+        pauses -= 1;
+        if (pauses > 0) return;
+        since = now();
+        turns += 1;
+        ended.next();
+      };
+    },
+  };
+};
 
 /** Errors with `timeout` if the source does not complete within `ms`; never if undefined. The message names `option`. */
 export const deadline = <T>(...limit: Parameters<typeof timeLimit>): MonoTypeOperatorFunction<T> =>
@@ -48,14 +78,17 @@ export const timeLimit =
   (owner, fail) => {
     // Synchronous work needs no timer.
     if (ms === undefined || owner.closed) return;
-    const offMs = (): number => off?.ms(scheduler.now()) ?? 0;
-    const end = scheduler.now() + ms - offMs();
-    const check = (): void => {
-      const left = end + offMs() - scheduler.now();
-      if (left <= 0) fail(late(ms, what, option));
-      else owner.add((off?.end$ ?? EMPTY).subscribe({ error: fail, complete: () => wait(left) }));
-    };
+    const counted = (): number => off?.countedMs(scheduler.now()) ?? 0;
+    const turns = (): number => off?.turns() ?? 0;
     const wait = (left: number): void => {
+      const [since, turn] = [counted(), turns()];
+      const check = (): void => {
+        // A timer measures time, and a clock may be set: it only says what pauses have left of it.
+        const isWhole = turn % 2 === 0 && turn === turns();
+        const more = isWhole ? 0 : left - Math.max(0, counted() - since);
+        if (more <= 0) fail(late(ms, what, option));
+        else owner.add((off?.end$ ?? EMPTY).subscribe({ error: fail, complete: () => wait(more) }));
+      };
       owner.add(scheduler.schedule(check, left));
     };
     wait(ms);

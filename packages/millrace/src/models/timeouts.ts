@@ -1,4 +1,4 @@
-import { defer, Observable, type Subscription } from 'rxjs';
+import { defer, Observable, type SchedulerLike, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest, RetryBudget } from './model.js';
 import { isModel } from '../values/options.js';
@@ -65,13 +65,12 @@ const createSilence = (
     what: `sent nothing for ${chunkMs} ms in the middle of its answer (chunkMs)`,
   };
   let limit: Limit | undefined = first;
+  const timer = createTimer(scheduler);
   /** When it was last heard, and when it last showed content. */
-  let heardAt = scheduler.now();
+  let heardAt = timer.now();
   let contentAt = heardAt;
   let on: string | undefined;
   let closedAt: number | undefined;
-  let looking: Subscription | undefined;
-  let lookAt = Infinity;
   let isReported = false;
   let isOver = false;
 
@@ -86,16 +85,12 @@ const createSilence = (
     const what = `worked for ${busyMs} ms without content, on: ${on} (busyMs)`;
     return new MillraceError('timeout', `The model '${name}' ${what}.`, { retryable: false });
   };
-  const lookAway = (): void => {
-    looking?.unsubscribe();
-    lookAt = Infinity;
-  };
   const look = (): void => {
     if (isOver || closedAt !== undefined || limit === undefined) {
-      lookAway();
+      timer.stop();
       return;
     }
-    const now = scheduler.now();
+    const now = timer.now();
     const [heardMs, waitedMs] = [now - heardAt, now - contentAt];
     const error = overdue(heardMs, waitedMs);
     if (error !== undefined) {
@@ -112,14 +107,7 @@ const createSilence = (
       on === undefined ? Infinity : busyMs - waitedMs,
       isReportable && !isReported ? longWaitMs - waitedMs : Infinity,
     );
-    // A look that is too early only looks again: one timer for each delta would be slow.
-    if (now + waitMs >= lookAt) return;
-    lookAway();
-    lookAt = now + waitMs;
-    looking = scheduler.schedule(() => {
-      lookAt = Infinity;
-      look();
-    }, waitMs);
+    timer.within(waitMs, look);
   };
   const turnTo = (other: Limit | undefined): void => {
     if (limit === other) return;
@@ -130,10 +118,10 @@ const createSilence = (
     // A model may report work in the same tick in which one of its chunks led to an interrupt.
     end: (): void => {
       isOver = true;
-      lookAway();
+      timer.stop();
     },
     pause: (isPaused: boolean): void => {
-      const now = scheduler.now();
+      const now = timer.now();
       if (isPaused) closedAt ??= now;
       else if (closedAt !== undefined) {
         heardAt += now - Math.max(closedAt, heardAt);
@@ -143,7 +131,7 @@ const createSilence = (
       look();
     },
     working: (what: string): void => {
-      heardAt = scheduler.now();
+      heardAt = timer.now();
       if (on !== undefined) return;
       on = what;
       look();
@@ -151,13 +139,47 @@ const createSilence = (
     hear: (chunk: ModelChunk): void => {
       const isContent = hasContent(chunk);
       if (isContent || chunk.type === 'restart') {
-        heardAt = contentAt = scheduler.now();
+        heardAt = contentAt = timer.now();
         on = undefined;
         isReported = false;
       }
       if (chunk.type === 'finish') turnTo(undefined);
       else if (chunk.type === 'restart') turnTo(first);
       else if (isContent && limit !== undefined) turnTo(next);
+    },
+  };
+};
+
+/**
+ * One timer, and a clock that follows it: a clock that is set, and a process that stands still, add up to what the timer had left.
+ */
+const createTimer = (scheduler: SchedulerLike) => {
+  let [passed, readAt, end] = [0, scheduler.now(), Infinity];
+  let waiting: Subscription | undefined;
+  const now = (): number => {
+    const at = scheduler.now();
+    passed = Math.min(passed + Math.max(0, at - readAt), end);
+    readAt = at;
+    return passed;
+  };
+  const stop = (): void => {
+    now();
+    waiting?.unsubscribe();
+    end = Infinity;
+  };
+  return {
+    /** In milliseconds since its creation. */
+    now,
+    stop,
+    /** Works after a time, or earlier, if the timer is set: one for each delta would be slow. */
+    within: (ms: number, work: () => void): void => {
+      if (now() + ms >= end) return;
+      stop();
+      end = passed + ms;
+      waiting = scheduler.schedule(() => {
+        [passed, readAt, end] = [end, scheduler.now(), Infinity];
+        work();
+      }, ms);
     },
   };
 };

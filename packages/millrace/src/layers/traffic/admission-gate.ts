@@ -28,7 +28,7 @@ export const reportingWait =
   (ahead: number): (() => void) => {
     const since = scheduler.now();
     report({ type: 'queued', why, ahead });
-    return () => report({ type: 'admitted', why, waitedMs: scheduler.now() - since });
+    return () => report({ type: 'admitted', why, waitedMs: Math.max(0, scheduler.now() - since) });
   };
 
 interface Entry {
