@@ -21,7 +21,16 @@ export const readCron = (expression: string, timeZone: string | undefined): Cron
     const cron = new Cron(expression, timeZone === undefined ? {} : { timezone: timeZone });
     // It reads a time zone when it needs one.
     cron.nextRun();
-    return { after: (ms) => cron.nextRun(new Date(ms))?.getTime() };
+    let last: { readonly from: number; readonly at: number } | undefined;
+    return {
+      after: (ms) => {
+        // A schedule asks again at each look at its store.
+        if (last !== undefined && last.from <= ms && ms < last.at) return last.at;
+        const at = cron.nextRun(new Date(ms))?.getTime();
+        last = at === undefined ? undefined : { from: ms, at };
+        return at;
+      },
+    };
   } catch (cause) {
     throw refused(cause);
   }

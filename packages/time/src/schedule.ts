@@ -217,24 +217,29 @@ const setAfter$ = (
   );
 };
 
-/** Stores the next time if none is pending. At the start, times of another expression that are to come are removed: a later expression may have them again. */
+/**
+ * Stores the next time if no time is pending, or only later ones: those of a clock that was set back since. At the start, times of another expression that are to
+ * come are removed: a later expression may have them again.
+ */
 const planned$ = (
   plan: Plan,
   pending: readonly Timer[],
   isFirst: boolean,
 ): Observable<readonly Timer[] | undefined> => {
-  const { driver, scheduler, data } = plan;
+  const { driver, scheduler, times, data } = plan;
   const now = scheduler.now();
   const isOther = (timer: Timer): boolean =>
-    isFirst &&
-    timer.at > now &&
-    (timer.data['cron'] !== data.cron || timer.data['timeZone'] !== data.timeZone);
-  const replaced = pending.filter(isOther);
+    timer.data['cron'] !== data.cron || timer.data['timeZone'] !== data.timeZone;
+  const replaced = pending.filter((timer) => isFirst && timer.at > now && isOther(timer));
+  const next = times.after(now) ?? Infinity;
+  const isPlanned = pending.some(
+    (timer) => !replaced.includes(timer) && (timer.at <= next || isOther(timer)),
+  );
   const removed$ = from(replaced).pipe(
     mergeMap(({ id }) => driver.remove$(id).pipe(except(isConflict, () => EMPTY))),
     ignoreElements(),
   );
-  if (replaced.length < pending.length) return concat(removed$, of([]));
+  if (isPlanned) return concat(removed$, of([]));
   return concat(
     removed$,
     setAfter$(plan, now).pipe(map((timer) => (timer === undefined ? undefined : [timer]))),

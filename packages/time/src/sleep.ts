@@ -15,7 +15,7 @@ import {
 import { assertSuspendsBelow, type CallStoreDriver } from 'millrace/journal';
 import { jsonSchema } from 'millrace/schema';
 import { checkOptions, isRecord, isText, numberFrom, type Rule } from 'millrace/values';
-import { concatMap, map, type Observable, of } from 'rxjs';
+import { concatMap, defer, map, type Observable, of } from 'rxjs';
 import { driverOf, type TimerStore } from './options.js';
 import { isRecorded$, set$, type Timer, written$ } from './timers.js';
 import { until$ } from './wait.js';
@@ -39,23 +39,30 @@ export const sleep$ = (
   ms: number,
 ): Observable<SleepEnd> => {
   checkOptions('sleep$()', { id, ms }, { id: isText, ms: numberFrom(0) });
-  return perform<number>({
-    kind: 'sleep',
-    id,
-    input: ms,
-    run: () => of(scheduler.now() + ms),
-    form: { isWritten: (at): at is number => typeof at === 'number' && Number.isFinite(at) },
-  }).pipe(
-    concatMap((at) =>
-      perform<SleepEnd>({
-        kind: 'wait',
-        id: `${id}/wait`,
-        input: undefined,
-        run: () => until$(at, scheduler).pipe(map(() => 'slept' as const)),
-        cut: () => of('interrupted'),
-      }),
-    ),
-  );
+  return defer(() => {
+    // A resumed call has only the clock.
+    let passes = Infinity;
+    return perform<number>({
+      kind: 'sleep',
+      id,
+      input: ms,
+      run: () => {
+        passes = ms;
+        return of(scheduler.now() + ms);
+      },
+      form: { isWritten: (at): at is number => typeof at === 'number' && Number.isFinite(at) },
+    }).pipe(
+      concatMap((at) =>
+        perform<SleepEnd>({
+          kind: 'wait',
+          id: `${id}/wait`,
+          input: undefined,
+          run: () => until$(at, scheduler, passes).pipe(map(() => 'slept' as const)),
+          cut: () => of('interrupted'),
+        }),
+      ),
+    );
+  });
 };
 
 /** Options of `sleepLayer`. */
@@ -175,7 +182,10 @@ export const sleepTool = (sleeper: Sleeper, options: SleepLayerOptions): Tool =>
       if (ms > maxMs) {
         return of(refusal(`The longest sleep is ${maxMs / 1_000} seconds.`, scheduler.now()));
       }
-      if (ms <= holdMs) return until$(at, scheduler).pipe(map(() => slept(at, scheduler.now())));
+      if (ms <= holdMs) {
+        const passes = input.until === undefined ? ms : Infinity;
+        return until$(at, scheduler, passes).pipe(map(() => slept(at, scheduler.now())));
+      }
       return suspended$(sleeper, at, context, holdMs);
     },
   });
