@@ -23,11 +23,13 @@ import { jsonSchema } from 'millrace/schema';
 import { finish, marbles, scriptedModel, text, thinking, toolCall } from 'millrace/testing';
 import { budget } from 'millrace/traffic';
 import {
+  asyncScheduler,
   catchError,
   concat,
   concatMap,
   EMPTY,
   filter,
+  firstValueFrom,
   ignoreElements,
   map,
   NEVER,
@@ -193,6 +195,26 @@ describe('C13: cacheResponses', () => {
       expectObservable(call$, '9ms ^').toBe('9ms (a|)');
       expectObservable(call$, '10ms ^').toBe('10ms (b|)');
     });
+  });
+
+  it('forgets an answer that a clock has dated more than a minute too late', async () => {
+    const hour = 3_600_000;
+    const at = (now: number) => ({
+      scheduler: { now: () => now, schedule: asyncScheduler.schedule.bind(asyncScheduler) },
+    });
+    const agent = agentOf(scriptedModel([text('a')], [text('b')]), { ttlMs: hour });
+    const ask = async (now: number) => textOf(await agent.call('?', { ...ada, ...at(now) }));
+    expect(await ask(10 * hour)).toBe('a');
+    expect(await ask(10 * hour - 60_000)).toBe('a');
+    expect(await ask(5 * hour)).toBe('b');
+
+    const store = inProcessResponses();
+    const question = { place: 'here', vector: [1] };
+    const times = { storedAt: 10 * hour, expiresAt: 11 * hour };
+    store.set$('k', { chunks: [text('a')], usage: noUsage, question, ...times }).subscribe();
+    const nearest = (now: number) => firstValueFrom(store.nearest$(question, now));
+    expect(await nearest(10 * hour)).toMatchObject({ similarity: 1 });
+    expect(await nearest(5 * hour)).toBeUndefined();
   });
 
   it('holds a cached answer back while demand is closed, and frees it with its reader', () => {

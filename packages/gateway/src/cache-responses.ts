@@ -46,6 +46,7 @@ import { requestText, splitQuestion } from './response-key.js';
 import {
   type CachedResponse,
   inProcessResponses,
+  isCurrent,
   type ResponseStore,
   type SimilarQuestion,
 } from './response-store.js';
@@ -308,7 +309,7 @@ const similar$ = (lookup: Lookup): Observable<Found> => {
 const isComparable = ({ tools = [] }: ModelRequest): boolean => tools.length === 0;
 
 const isFresh = (response: CachedResponse | undefined, now: number): boolean =>
-  isRecord(response) && Array.isArray(response.chunks) && response.expiresAt > now;
+  isRecord(response) && Array.isArray(response.chunks) && isCurrent(response, now);
 
 const unit = (vector: readonly number[]): readonly number[] => {
   const length = Math.hypot(...vector);

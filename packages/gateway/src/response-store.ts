@@ -118,13 +118,22 @@ const nearestIn = (
   let best: Nearest | undefined;
   for (const key of keys) {
     const response = entries.get(key);
-    if (response?.question === undefined || response.expiresAt <= now) continue;
+    if (response?.question === undefined || !isCurrent(response, now)) continue;
     const similarity = cosine(vector, response.question.vector);
     if (best !== undefined && similarity <= best.found.similarity) continue;
     best = { key, found: { response, similarity } };
   }
   return best;
 };
+
+/** Clocks of processes that share a store rarely differ by more, in milliseconds. */
+const skewMs = 60_000;
+
+/** Whether a response has not expired. One that a clock has dated after `now` may never expire, so it does not count. */
+export const isCurrent = (
+  { storedAt, expiresAt }: Pick<CachedResponse, 'storedAt' | 'expiresAt'>,
+  now: number,
+): boolean => expiresAt > now && !(storedAt > now + skewMs);
 
 const rules: Readonly<Record<'maxEntries', Rule>> = { maxEntries: wholeNumber(1) };
 
