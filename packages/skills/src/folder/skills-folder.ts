@@ -1,5 +1,5 @@
-import { constants, realpathSync, statSync } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { realpathSync, statSync } from 'node:fs';
+import { readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { MillraceError } from 'millrace';
 import { checkOptions, isRecord, type Rule, wholeNumber } from 'millrace/values';
@@ -15,6 +15,7 @@ import {
   reduce,
 } from 'rxjs';
 import { parseSkill } from '../parse-skill.js';
+import { anchored, readText } from './read-text.js';
 import {
   type LoadedSkill,
   type Skill,
@@ -69,7 +70,7 @@ export const skillsFolder = (folder: string, options: SkillsFolderOptions = {}):
         mergeMap((skill) =>
           abortable$(async (): Promise<LoadedSkill> => {
             const { files: _, ...rest } = skill;
-            return { ...rest, files: await filesIn(join(root, name)) };
+            return { ...rest, files: await filesIn(await confined(root, name)) };
           }),
         ),
       ),
@@ -159,7 +160,9 @@ const maxFiles = 500;
 const filesIn = async (folder: string): Promise<readonly string[]> => {
   const found: string[] = [];
   const walk = async (below: string, depth: number): Promise<void> => {
-    const entries = await readdir(join(folder, below), { withFileTypes: true });
+    const entries = await anchored(join(folder, below), (place) =>
+      readdir(place, { withFileTypes: true }),
+    );
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = below === '' ? entry.name : `${below}/${entry.name}`;
       if (entry.name.startsWith('.') || found.length >= maxFiles) continue;
@@ -215,38 +218,6 @@ const realAncestor = async (place: string): Promise<string> => {
 const isBelow = (folder: string, place: string): boolean => {
   const below = relative(folder, place);
   return below !== '' && below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
-};
-
-/** Does not follow a link that has replaced the file meanwhile, nor wait for the other end of a pipe. */
-const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-const readText = async (
-  real: string,
-  name: string,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<string> => {
-  const file = await open(real, flags);
-  try {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new Error(`'${name}' is not a regular file.`);
-    if (stats.size > maxBytes) {
-      throw new Error(`'${name}' has ${stats.size} bytes; files of up to ${maxBytes} are read.`);
-    }
-    return decode(await file.readFile({ signal }), name);
-  } finally {
-    await file.close();
-  }
-};
-
-const decode = (bytes: Uint8Array, name: string): string => {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (!text.includes('\0')) return text;
-  } catch {
-    // Invalid UTF-8 is reported below.
-  }
-  throw new Error(`'${name}' is not text, so it cannot be read.`);
 };
 
 /** The message for the model, without paths of the machine. */

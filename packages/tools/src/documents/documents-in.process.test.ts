@@ -1,3 +1,4 @@
+import { renameSync, symlinkSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -171,6 +172,27 @@ describe('documentsIn', () => {
     execFileSync('mkfifo', [join(directory, 'pipe.md')]);
     expect(sourcesOf((await readAll()).documents)).toEqual(['real/a.md']);
   });
+
+  it.each(['real', 'real/a.md'])(
+    'X17: reads nothing outside if a directory is replaced by a link at %s, and reports it',
+    async (moment) => {
+      await write({ 'outside/a.md': 'SECRET', 'inner/real/a.md': 'a', 'inner/z.md': 'z' });
+      const exclude = (path: string): boolean => {
+        if (path !== moment) return false;
+        renameSync(join(directory, 'inner/real'), join(directory, 'moved'));
+        symlinkSync(join(directory, 'outside'), join(directory, 'inner/real'));
+        return false;
+      };
+      const reports: string[] = [];
+      const inner = documentsIn(join(directory, 'inner'), {
+        exclude,
+        report: (_, source) => void reports.push(source),
+      });
+      const documents = await lastValueFrom(inner.pipe(toArray()));
+      expect(documents.map(({ text }) => text)).toEqual(['z']);
+      expect(reports).toEqual([moment]);
+    },
+  );
 
   it('errors for a directory that is missing, and for too many files', async () => {
     await write({ 'a.md': 'a', 'b.md': 'b' });

@@ -1,6 +1,6 @@
 import { type Dirent, constants } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
-import { extname, join, resolve } from 'node:path';
+import { open, readdir, realpath } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import { fromPull, MillraceError, openDemand } from 'millrace';
 import {
   checkOptions,
@@ -22,6 +22,7 @@ import {
   type Chunker,
   type TextDocument,
 } from 'millrace/retrieval';
+import { anchored } from '../files/anchored.js';
 import { type Converter, createConverter } from './converter.js';
 import { decodeText } from './decode.js';
 
@@ -121,16 +122,18 @@ interface Reading extends Complete<DocumentsInOptions> {
 }
 
 async function* read(
-  reading: Reading,
+  given: Reading,
   signal: AbortSignal,
 ): AsyncGenerator<ChunkedDocument, undefined> {
-  const { directory, prefix, maxFiles, report, chunk } = reading;
+  const directory = await realDirectory(given.directory);
+  const reading = { ...given, directory };
+  const { prefix, maxFiles, report, chunk } = reading;
   const converter = createConverter(reading);
   let files = 0;
   try {
     for await (const path of filesBelow(reading, '')) {
       files += 1;
-      if (files > maxFiles) throw tooMany(directory, maxFiles);
+      if (files > maxFiles) throw tooMany(given.directory, maxFiles);
       const source = `${prefix}${path}`;
       let document: TextDocument | undefined;
       try {
@@ -165,6 +168,19 @@ const tooMany = (directory: string, maxFiles: number): MillraceError =>
 
 const ignoredDirectories = new Set(['node_modules', 'dist']);
 
+const realDirectory = async (directory: string): Promise<string> => {
+  try {
+    return await realpath(directory);
+  } catch (error) {
+    throw unreadable(error);
+  }
+};
+
+const unreadable = (cause: unknown): MillraceError =>
+  new MillraceError('config', `documentsIn() cannot read the directory: ${whyOf(cause)}.`, {
+    cause,
+  });
+
 async function* filesBelow(reading: Reading, below: string): AsyncGenerator<string> {
   const { directory, exclude, extensions, report, prefix } = reading;
   for (const entry of await entriesOf(directory, below, report, prefix)) {
@@ -183,7 +199,9 @@ const entriesOf = async (
   prefix: string,
 ): Promise<readonly Dirent[]> => {
   try {
-    const entries = await readdir(join(directory, below), { withFileTypes: true });
+    const entries = await anchored(join(directory, below), (place) =>
+      readdir(place, { withFileTypes: true }),
+    );
     if (entries.some(({ name }) => name === storeMarker)) return [];
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
@@ -191,9 +209,7 @@ const entriesOf = async (
       report(`${prefix}${below} was skipped: ${whyOf(error)}.`, `${prefix}${below}`);
       return [];
     }
-    throw new MillraceError('config', `documentsIn() cannot read the directory: ${whyOf(error)}.`, {
-      cause: error,
-    });
+    throw unreadable(error);
   }
 };
 
@@ -222,7 +238,9 @@ const textOf = async (
 const openingFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const bytesOf = async (path: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> => {
-  const file = await open(path, openingFlags);
+  const file = await anchored(dirname(path), (place) =>
+    open(join(place, basename(path)), openingFlags),
+  );
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw new Error('it is not a file');

@@ -1,3 +1,4 @@
+import { renameSync, symlinkSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -68,6 +69,28 @@ describe('markdownFiles', () => {
     await symlink(root, join(root, 'real/loop'));
     expect(await paths()).toEqual(['real/a.md']);
   });
+
+  it.each(['inner/real', 'inner/real/a.md'])(
+    'X17: reads nothing outside if a directory is replaced by a link at %s',
+    async (moment) => {
+      await write('outside/real/a.md', 'SECRET');
+      await write('inner/real/a.md');
+      const exclude = (path: string): boolean => {
+        if (path !== moment.slice('inner/'.length)) return false;
+        renameSync(join(root, 'inner/real'), join(root, 'moved'));
+        symlinkSync(join(root, 'outside/real'), join(root, 'inner/real'));
+        return false;
+      };
+      const texts: string[] = [];
+      const read = async (): Promise<void> => {
+        for await (const { text } of markdownFiles(join(root, 'inner'), { exclude })()) {
+          texts.push(text);
+        }
+      };
+      await expect(read()).rejects.toThrow();
+      expect(texts).toEqual([]);
+    },
+  );
 
   it('refuses more files, or more bytes, than it may read', async () => {
     for (const path of ['a.md', 'b.md', 'c.md']) await write(path, 'x'.repeat(10));

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { extname, join, resolve } from 'node:path';
+import { readdir, realpath } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import { storeMarker } from 'millrace/values';
+import { anchored } from '../files/anchored.js';
 import { openUnlessDatabase } from '../files/store-database.js';
 import type { SearchDocument } from './document.js';
 
@@ -34,16 +35,23 @@ export const markdownFiles = (
     maxBytes = 20_000_000,
   }: MarkdownFilesOptions = {},
 ): (() => AsyncIterable<SearchDocument>) => {
-  const root = resolve(directory);
+  const given = resolve(directory);
   return async function* load() {
+    const root = await realpath(given);
     let files = 0;
     let bytes = 0;
     for await (const path of filesBelow(root, '', { extensions: new Set(extensions), exclude })) {
-      const file = await openUnlessDatabase(join(root, path));
+      const real = join(root, path);
+      const file = await anchored(dirname(real), (place) =>
+        openUnlessDatabase(join(place, basename(real))),
+      );
       if (file === undefined) continue;
       try {
+        const stats = await file.stat();
+        // A pipe may have replaced it.
+        if (!stats.isFile()) continue;
         files += 1;
-        bytes += (await file.stat()).size;
+        bytes += stats.size;
         if (files > maxFiles || bytes > maxBytes) {
           const [most, option] =
             files > maxFiles
@@ -73,7 +81,9 @@ async function* filesBelow(
   below: string,
   choice: FileFilter,
 ): AsyncGenerator<string> {
-  const entries = await readdir(join(root, below), { withFileTypes: true });
+  const entries = await anchored(join(root, below), (place) =>
+    readdir(place, { withFileTypes: true }),
+  );
   if (entries.some(({ name }) => name === storeMarker)) return;
   for (const entry of entries.sort(byName)) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
