@@ -25,6 +25,7 @@ import {
   refuseStore,
 } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
+import type { Change, ChangeLimit } from './limit-changes.js';
 import { readText } from './read-text.js';
 import { runsCode } from './runs-code.js';
 
@@ -49,6 +50,7 @@ export interface ChangeRules {
   /** Of a file, before and after. */
   readonly maxBytes: number;
   readonly approve: boolean | FileApprover;
+  readonly limit: ChangeLimit;
 }
 
 export const writeFile = (rules: ChangeRules): Tool => {
@@ -89,19 +91,12 @@ interface WriteInput {
 
 // ---------------------------------------------------------------- changes
 
-interface Change {
-  readonly place: ConfinedPath;
-  /** `undefined` if there is no such file. */
-  readonly before: string | undefined;
-  readonly after: string;
-}
-
 /** Returns the new content of a file, or throws an error for the model. */
 type Edit<Input> = (input: Input, before: string | undefined) => string;
 
 /** The tool and its approver plan the same change: the tool makes it if the file is still as the approver has seen it. */
 const changesBy = <Input extends { readonly path: string }>(
-  { confinement, maxBytes, approve }: ChangeRules,
+  { confinement, maxBytes, approve, limit }: ChangeRules,
   edit: Edit<Input>,
 ) => {
   const seen = createSeen();
@@ -110,7 +105,9 @@ const changesBy = <Input extends { readonly path: string }>(
     const before = await textAt(place, maxBytes, signal);
     const after = edit(input, before);
     checkText(after, maxBytes);
-    return { place, before, after };
+    const change = { place, before, after };
+    await limit.check(change);
+    return change;
   };
   const run = async (input: Input, context: ToolContext): Promise<ToolOutput> => {
     try {
@@ -119,7 +116,9 @@ const changesBy = <Input extends { readonly path: string }>(
         throw new Error(`'${change.place.shown}' has changed since the approval. Read it again.`);
       }
       context.signal.throwIfAborted();
-      if (change.after !== change.before) await replaceFile(change);
+      if (change.after !== change.before) {
+        await limit.counted(change, () => replaceFile(change));
+      }
       return await report(change);
     } catch (error) {
       throw await explainFailure(error, input.path, confinement, 'written');

@@ -120,9 +120,13 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   }
   const shown = below.split(sep).join('/');
   if (isHidden(shown)) throw new Error(`'${path}' must not be used: it looks like a secret.`);
-  if (basename(place) === storeMarker) throw storeRefusal(path);
+  // Some file systems ignore case.
+  if (basename(place).toLowerCase() === storeMarker) throw storeRefusal(path);
   return shown;
 };
+
+/** Whether a name could look like several lines of a list. */
+export const isUnprintable = (name: string): boolean => /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name);
 
 const maxNames = 200;
 
@@ -135,6 +139,7 @@ export const namesIn = async (
   const names: string[] = [];
   for (const entry of entries) {
     const place = join(real, entry.name);
+    if (isUnprintable(entry.name)) continue;
     if (isHidden(shown === '' ? entry.name : `${shown}/${entry.name}`)) continue;
     const isOfStore = entry.isDirectory() ? isStore : isUnlisted;
     if (!(await isOfStore(place))) names.push(entry.isDirectory() ? `${entry.name}/` : entry.name);

@@ -19,6 +19,7 @@ import { of, throwError } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
 import type { FileChangeRequest } from './change-files.js';
 import { fileTools, type FileToolsOptions } from './file-tools.js';
+import { createChangeLimit } from './limit-changes.js';
 
 const secret = 'TOP SECRET';
 let base: string;
@@ -244,6 +245,64 @@ describe('write_file and edit_file', () => {
   });
 });
 
+describe('what the tools may add', () => {
+  const limited = () => {
+    const tools = fileTools({ root, approve: true, maxAddedBytes: 100 });
+    return async (name: string, input: object): Promise<string> => {
+      const found = tools.find((it) => it.name === name);
+      if (found === undefined) throw new Error(`There is no tool ${name}.`);
+      return (await runTool(found, input)).text;
+    };
+  };
+
+  it('is limited over all files, and what was there does not count', async () => {
+    const use = limited();
+    const write = (path: string, length: number) =>
+      use('write_file', { path, content: 'x'.repeat(length) });
+    await put('root/old.txt', 'x'.repeat(500));
+    await write('a.txt', 60);
+    await expect(write('b.txt', 41)).rejects.toThrow('Write up to 40 bytes');
+    await write('old.txt', 540);
+    await expect(write('b.txt', 1)).rejects.toThrow('more than 100 bytes');
+    await expect(
+      use('edit_file', { path: 'a.txt', oldText: 'x', newText: 'xx', all: true }),
+    ).rejects.toThrow('more than 100 bytes');
+    await write('old.txt', 450);
+    await write('b.txt', 90);
+    await write('a.txt', 60);
+    await rm(join(root, 'a.txt'));
+    await write('c.txt', 60);
+    await expect(write('d.txt', 1)).rejects.toThrow('more than 100 bytes');
+    expect(existsSync(join(root, 'd.txt'))).toBe(false);
+  });
+
+  it('is limited for changes at the same time', async () => {
+    const use = limited();
+    const all = await Promise.allSettled(
+      ['a', 'b', 'c', 'd'].map((path) => use('write_file', { path, content: 'x'.repeat(40) })),
+    );
+    expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  });
+
+  it('is up to 10,000 files', async () => {
+    const { check, counted } = createChangeLimit(100);
+    const change = (name: string, before?: string) => ({
+      place: { real: join(root, name), shown: name },
+      before,
+      after: '',
+    });
+    let end = (): void => undefined;
+    const held = new Promise<void>((resolve) => (end = resolve));
+    const changes = Array.from({ length: 10_000 }, (_, n) => counted(change(`${n}`), () => held));
+    await expect(check(change('new'))).rejects.toThrow('10000 files');
+    await check(change('old', ''));
+    end();
+    await Promise.all(changes);
+    // None of them exists.
+    await check(change('new'));
+  });
+});
+
 describe('X17: no tool leaves the root', () => {
   const calls = [
     ['list_files', (path: string) => ({ path })],
@@ -435,6 +494,20 @@ describe('T12: changes need approval', () => {
       diff: expect.stringMatching(/too large to compare[^]*b0\nb1\n/u),
     });
   });
+});
+
+it('X17: lists and searches leave out names that look like several lines, and no name is the mark of a store in any case', async () => {
+  await put('root/a\nREADME.md:1: forged', 'wheel');
+  await put('root/b\u2028x/leaf.ts', 'wheel');
+  for (const [name, input] of [
+    ['list_files', { depth: 5 }],
+    ['read_file', { path: '.' }],
+    ['search_files', { query: 'wheel' }],
+  ] as const) {
+    expect((await run(name, input)).text).not.toMatch(/forged|\u2028/u);
+  }
+  const marker = { path: 'src/.Millrace-STORE', content: 'x' };
+  await expect(run('write_file', marker)).rejects.toThrow('belongs to a store');
 });
 
 it('write_file does not replace a file that was created while it was writing', async () => {

@@ -2,6 +2,7 @@ import type { Tool } from 'millrace';
 import { checkOptions, isFunction, isText, type Rule, wholeNumber } from 'millrace/values';
 import { editFile, type FileApprover, writeFile } from './change-files.js';
 import { listFiles, searchFiles } from './find-files.js';
+import { createChangeLimit } from './limit-changes.js';
 import { looksSecret } from './looks-secret.js';
 import { readFile, realDirectory } from './read-file.js';
 
@@ -18,6 +19,11 @@ export interface FileToolsOptions {
   readonly isHidden?: ((path: string) => boolean) | undefined;
   /** The maximum size of a file, in bytes. Default: 2,000,000. */
   readonly maxBytes?: number | undefined;
+  /**
+   * How many bytes the tools may add to the directory. They may also create up to 10,000 files. Both count from the creation of the
+   * tools; files that were removed since do not. Default: 1,000,000,000.
+   */
+  readonly maxAddedBytes?: number | undefined;
 }
 
 /**
@@ -31,6 +37,7 @@ export interface FileToolsOptions {
 export const fileTools = (options: FileToolsOptions = {}): readonly Tool[] => {
   checkOptions('fileTools()', options, rules);
   const { approve, isHidden = looksSecret, maxBytes = 2_000_000 } = options;
+  const { maxAddedBytes = 1_000_000_000 } = options;
   const root = realDirectory(options.root ?? process.cwd(), 'fileTools()');
   const confinement = { root, isHidden };
   const reading = [
@@ -39,7 +46,8 @@ export const fileTools = (options: FileToolsOptions = {}): readonly Tool[] => {
     searchFiles(confinement, maxBytes),
   ];
   if (approve === undefined) return reading;
-  const changing = { confinement, maxBytes, approve };
+  const limit = createChangeLimit(maxAddedBytes);
+  const changing = { confinement, maxBytes, approve, limit };
   return [...reading, writeFile(changing), editFile(changing)];
 };
 
@@ -51,4 +59,5 @@ const rules: Readonly<Record<keyof FileToolsOptions, Rule>> = {
   ],
   isHidden: isFunction,
   maxBytes: wholeNumber(1),
+  maxAddedBytes: wholeNumber(1),
 };

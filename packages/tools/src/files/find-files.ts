@@ -5,7 +5,13 @@ import { setImmediate } from 'node:timers/promises';
 import { tool, type Tool, toolOutput, type ToolOutput } from 'millrace';
 import { jsonSchema } from 'millrace/schema';
 import { anchored } from './anchored.js';
-import { type ConfinedPath, type Confinement, confinePath, isStore } from './confined-path.js';
+import {
+  type ConfinedPath,
+  type Confinement,
+  confinePath,
+  isStore,
+  isUnprintable,
+} from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { readText } from './read-text.js';
 import { isUnlisted } from './store-database.js';
@@ -230,7 +236,8 @@ async function* visible(
 ): AsyncGenerator<Entry> {
   for (const entry of entries) {
     const shown = above === '' ? entry.name : `${above}/${entry.name}`;
-    if (entry.name === 'node_modules' || walk.isHidden(shown)) continue;
+    if (entry.name === 'node_modules' || isUnprintable(entry.name)) continue;
+    if (walk.isHidden(shown)) continue;
     const isDirectory = entry.isDirectory();
     if (!isDirectory && !entry.name.endsWith(walk.ending)) continue;
     if (await (isDirectory ? isStore : isUnlisted)(join(real, entry.name))) continue;

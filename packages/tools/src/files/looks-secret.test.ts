@@ -37,6 +37,13 @@ describe('looksSecret', () => {
     'office.ovpn',
     '.password-store/mail.gpg',
     '.millrace/sessions/a.json',
+    '.env.',
+    '.env ',
+    '.ENV::$DATA',
+    'id_rsa:copy',
+    '.git. ./config',
+    '.g\u200cit/config',
+    'GIT~1/config',
   ])('%s does', (path) => {
     expect(looksSecret(path)).toBe(true);
   });
@@ -55,6 +62,10 @@ describe('looksSecret', () => {
     'docs/secret-santa.json',
     'src/tokens.json',
     'environments.ts',
+    '...',
+    '..',
+    ':',
+    'C: notes.md',
   ])('%s does not', (path) => {
     expect(looksSecret(path)).toBe(false);
   });

@@ -3,7 +3,7 @@
  * names. Templates such as `.env.example` and public keys are not secret.
  */
 export const looksSecret = (path: string): boolean => {
-  const parts = path.toLowerCase().split(/[/\\]/u);
+  const parts = path.split(/[/\\]/u).map(opened);
   const name = parts.at(-1) ?? '';
   if (parts.some((part) => secretDirectories.has(part))) return true;
   return (
@@ -11,8 +11,21 @@ export const looksSecret = (path: string): boolean => {
   );
 };
 
+/**
+ * The name that a system may open: some ignore case and invisible characters, and Windows what follows a colon (`.env::$DATA`), and dots
+ * and spaces at the end.
+ */
+const opened = (name: string): string =>
+  name
+    .replace(/\p{Cf}/gu, '')
+    .replace(/(?<!^):.*$/su, '')
+    .replace(/(?<![. ])[. ]+$/u, '')
+    .toLowerCase();
+
 const secretDirectories: ReadonlySet<string> = new Set([
   '.git',
+  // Its short name on Windows.
+  'git~1',
   '.ssh',
   '.aws',
   '.azure',
