@@ -29,6 +29,8 @@ export const checkedFiles = (
   const counted$ = (path: string, content: FileContent, key: string): Observable<unknown> => {
     let reserved: number | undefined;
     const checkedContent = (before: string | undefined): string => {
+      if (reserved !== undefined) sizes.release(path, reserved);
+      reserved = undefined;
       const left = sizes.leftFor(path, before, limits.maxTotalBytes);
       const text = toContent(content, before, { ...limits, left });
       reserved = bytesOf(text);

@@ -139,6 +139,56 @@ describe('T25: the limit of all files', () => {
     expect(await written(files, 'a', 'x')).toMatchObject({ code: 'tooLarge' });
   });
 
+  it('counts a write once that was lost to another one, and is tried again', async () => {
+    const memory = inProcessMemory();
+    const kept = (id: string): Memory => {
+      const { load$, append$ } = memory(id);
+      return { load$: () => load$(), append$: (...given) => append$(...given) };
+    };
+    const open = () => filesInMemory({ maxTotalBytes: 100, memory: (id) => kept(id) });
+    const [files, others] = [open(), open()];
+    expect(await written(files, 'a', 'x'.repeat(10))).toBeUndefined();
+    // The first attempt of the write loses.
+    let attempts = 0;
+    const content = (before = ''): string => {
+      attempts += 1;
+      if (attempts === 1) others.write$('a', 'x', 'other').subscribe();
+      return `${before}${'y'.repeat(40 - before.length)}`;
+    };
+    await lastValueFrom(files.write$('a', content, 'lost'));
+    expect(attempts).toBe(2);
+    expect(await written(files, 'b', 'x'.repeat(50))).toBeUndefined();
+    expect(await written(files, 'c', 'x')).toMatchObject({ code: 'tooLarge' });
+  });
+
+  it('loads each file once, though each call has an object of its own', async () => {
+    const memory = inProcessMemory();
+    let loads: string[] = [];
+    const watched = (id: string): Memory => {
+      const own = memory(id);
+      const load$: Memory['load$'] = (...given) => {
+        loads.push(id);
+        return own.load$(...given);
+      };
+      return { ...own, load$ };
+    };
+    const writtenBy = async (path: string, content: string) => {
+      loads = [];
+      const files = filesInMemory({ memory: watched, maxTotalBytes: 100 });
+      const error = await written(files, path, content);
+      return {
+        error,
+        loaded: loads.filter((id) => id !== 'files/index' && !id.endsWith(`/${path}`)),
+      };
+    };
+    for (const path of ['a', 'b', 'c']) await writtenBy(path, 'x'.repeat(20));
+    expect(await writtenBy('d', 'x'.repeat(20))).toEqual({ loaded: ['files/file/c'] });
+    expect(await writtenBy('a', 'x'.repeat(30))).toEqual({ loaded: ['files/file/d'] });
+    const { error, loaded } = await writtenBy('e', 'x'.repeat(20));
+    expect([error, loaded]).toMatchObject([{ code: 'tooLarge' }, ['files/file/a']]);
+    expect(await writtenBy('e', 'x'.repeat(10))).toEqual({ loaded: [] });
+  });
+
   it('counts what other objects wrote before its first write, and then the files that it writes', async () => {
     const memory = inProcessMemory();
     const open = () => filesInMemory({ memory, maxTotalBytes: 100 });

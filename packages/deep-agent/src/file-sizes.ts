@@ -15,6 +15,8 @@ export interface FileSizes {
   leftFor(path: string, before: string | undefined, maxTotalBytes: number): number;
   /** Counts a write that begins, beside the version that it replaces: only the larger of both counts. */
   reserve(path: string, bytes: number): void;
+  /** Takes a reservation back, of a write that was lost and is tried again. */
+  release(path: string, bytes: number): void;
   /** Counts a write that succeeded. */
   settle(path: string, bytes: number): void;
   /** Lists the files again before the next write: they may have changed, or a write may have happened or not. */
@@ -69,6 +71,9 @@ export const fileSizes = (
     reserve: (path, bytes) => {
       const before = sizes.get(path) ?? 0;
       change(path, keepsVersions() ? before + bytes : Math.max(before, bytes));
+    },
+    release: (path, bytes) => {
+      if (keepsVersions()) change(path, (sizes.get(path) ?? bytes) - bytes);
     },
     settle: (path, bytes) => {
       if (!keepsVersions()) change(path, bytes);

@@ -26,8 +26,10 @@ import {
   last,
   map,
   type Observable,
+  type ObservableInput,
   of,
   retry,
+  tap,
   throwError,
   toArray,
 } from 'rxjs';
@@ -45,8 +47,8 @@ export interface FilesInMemoryOptions {
   readonly maxBytes?: number | undefined;
   /**
    * The maximum size of all files, up to 10,000, in bytes, with older versions that the memory cannot remove. The first write of this
-   * object measures all files. What other objects or processes write afterwards does not count, until this object writes the same
-   * file. Default: 50,000,000.
+   * object loads the files that this process has not measured, or has written since. What other objects or processes write afterwards
+   * does not count, until this object writes the same file. Default: 50,000,000.
    */
   readonly maxTotalBytes?: number | undefined;
 }
@@ -66,7 +68,10 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
     last(),
     map((entries) => entries.map((entry) => textOf(entry).slice(mark.length)).sort()),
   );
-  const sizes = fileSizes(measured$(fileAt, list$), { keepsVersions: () => !isTree(index()) });
+  const known = knownSizes(memory, id);
+  const sizes = fileSizes(measured$(fileAt, list$, known), {
+    keepsVersions: () => !isTree(index()),
+  });
   const written$ = (path: string, content: FileContent, key: string): Observable<unknown> =>
     fileAt(path)
       .load$()
@@ -84,7 +89,9 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
           if (isKnown) return listed$;
           const text = typeof content === 'string' ? content : content(before && textIn(before));
           const version = versionOf([...keys, key].slice(-maxKeys), 1 + numberOf(before), text);
-          return concat(replaced$(fileAt(path), before, version), listed$);
+          return concat(replaced$(fileAt(path), before, version), listed$).pipe(
+            tap({ subscribe: () => known.delete(path), finalize: () => known.delete(path) }),
+          );
         }),
       );
   return checkedFiles(
@@ -108,21 +115,42 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
   );
 };
 
-/** Emits the bytes of all versions of each file, without their keys. */
+/** Of how many ids of a memory the sizes are kept. */
+const maxKept = 100;
+
+const sizesByMemory = new WeakMap<MemoryFactory, Map<string, Map<string, number>>>();
+
+/** The sizes of files that were measured in this process and not written since: of a function, each call has another object. */
+const knownSizes = (memory: MemoryFactory, id: string): Map<string, number> => {
+  const byId = sizesByMemory.get(memory) ?? new Map<string, Map<string, number>>();
+  sizesByMemory.set(memory, byId);
+  const known = byId.get(id) ?? new Map<string, number>();
+  // The first one of a map was added first.
+  byId.delete(id);
+  byId.set(id, known);
+  for (const oldest of [...byId.keys()].slice(0, -maxKept)) byId.delete(oldest);
+  return known;
+};
+
+/** Emits the bytes of all versions of each file, without their keys. Loads those that are not known. */
 const measured$ = (
   fileAt: (path: string) => Memory,
   list$: Observable<readonly string[]>,
+  known: Map<string, number>,
 ): Observable<ReadonlyMap<string, number>> =>
   list$.pipe(
     concatMap((paths) => paths),
-    concatMap((path) =>
-      fileAt(path)
+    concatMap((path): ObservableInput<[string, number]> => {
+      const bytes = known.get(path);
+      if (bytes !== undefined) return [[path, bytes]];
+      return fileAt(path)
         .load$()
         .pipe(
           last(),
           map((versions): [string, number] => [path, sizeOf(versions)]),
-        ),
-    ),
+          tap((measured) => known.set(...measured)),
+        );
+    }),
     toArray(),
     map((sizes) => new Map(sizes)),
   );
