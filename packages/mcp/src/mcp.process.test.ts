@@ -175,6 +175,18 @@ describe('T20: the tools of servers', () => {
     held.unsubscribe();
   });
 
+  it('keep their names: no server gets the calls of another one by listing its tool', async () => {
+    const servers = mcp(
+      hostile('renamed', { prefix: 'x_' }),
+      hostile('renamed', { name: 'other', prefix: 'x_' }),
+    );
+    const held = servers.servers$.subscribe();
+    expect((await ran([servers], [['x_use']])).tools[0]).toEqual(['x_use', 'x_name1']);
+    expect(await listed(servers, 'x_name2')).toEqual(['x_use', 'x_name2']);
+    expect((await ran([servers])).tools).toEqual([['x_use', 'x_name2']]);
+    held.unsubscribe();
+  });
+
   it('are listed once for many announced changes', async () => {
     const servers = mcp(hostile('announces changes'));
     const held = servers.servers$.subscribe();

@@ -69,6 +69,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
     restoreAsyncContext(),
   );
   const requests = requestsOf(linked, servers$);
+  const owners = new Map<string, string>();
   return {
     name: 'mcp',
     // The priority of `addTools`: after the session has set its own tools, before tools are selected.
@@ -85,7 +86,8 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
         });
       });
       return (next) => (call) =>
-        addTools(toolsFor$(servers$, context, call)).call?.(context)(next)(call) ?? next(call);
+        addTools(toolsFor$(servers$, owners, context, call)).call?.(context)(next)(call) ??
+        next(call);
     },
   };
 };
@@ -102,16 +104,14 @@ const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: 
 /** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */
 const toolsFor$ = (
   servers$: McpLayer['servers$'],
+  owners: Map<string, string>,
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   call: Call,
 ): Observable<readonly Tool[]> =>
   servers$.pipe(
     skipWhile((statuses) => statuses.some(({ status }) => status === 'connecting')),
     map((statuses) => {
-      const { free, taken } = apart(
-        statuses.flatMap(({ tools }) => tools),
-        namesIn(call),
-      );
+      const { free, taken } = apart(statuses, owners, namesIn(call));
       const reported = local(warningsOfCall);
       [...statuses.flatMap(({ warnings }) => warnings), ...taken.map(takenName)]
         .filter((message) => !reported.has(message))
@@ -135,17 +135,26 @@ const namesIn = ({ toolkit }: Call): readonly string[] => [
   ),
 ];
 
-/** Separates tools whose names are still free from the others: the first tool with a name wins. */
+/**
+ * Separates tools whose names are still free from the others: the first tool with a name wins. The name stays with its server, also in
+ * later calls: a server that lists it afterwards does not get the calls of another one.
+ */
 const apart = (
-  tools: readonly Tool[],
+  statuses: readonly McpStatus[],
+  owners: Map<string, string>,
   names: readonly string[],
 ): { readonly free: readonly Tool[]; readonly taken: readonly Tool[] } => {
   const known = new Set(names);
   const free: Tool[] = [];
   const taken: Tool[] = [];
-  for (const tool of tools) {
-    (known.has(tool.name) ? taken : free).push(tool);
-    known.add(tool.name);
+  for (const { name: server, tools } of statuses) {
+    for (const tool of tools) {
+      const isFree = !known.has(tool.name) && (owners.get(tool.name) ?? server) === server;
+      (isFree ? free : taken).push(tool);
+      if (!isFree) continue;
+      known.add(tool.name);
+      owners.set(tool.name, server);
+    }
   }
   return { free, taken };
 };

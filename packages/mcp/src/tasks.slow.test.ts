@@ -190,6 +190,7 @@ describe.each([
   const failures: [state: object, text: RegExp][] = [
     [{ status: 'cancelled', statusMessage: 'Closed.' }, /cancelled the task: Closed\./],
     [{ status: 7 }, /state of the task 't1' is not valid/],
+    [{ status: 'completed', taskId: 't2' }, /state of the task 't1' is not valid/],
   ];
   if (version === '2026-07-28') {
     const error = { code: 1, message: 'Burnt.' };

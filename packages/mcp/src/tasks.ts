@@ -186,7 +186,7 @@ const polled$ = (link: Link, taskId: string): Observable<Task> =>
     map((result) => {
       const fields = isRecord(result) && isRecord(result['task']) ? result['task'] : result;
       const task = isRecord(fields) ? taskOf({ taskId, ...fields }) : undefined;
-      if (task !== undefined) return task;
+      if (task?.id === taskId) return task;
       throw new MillraceError('invalidResponse', `The state of the task '${taskId}' is not valid.`);
     }),
   );
