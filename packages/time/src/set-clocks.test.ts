@@ -104,7 +104,7 @@ describe('a sleep of a process whose clock is set back', () => {
   });
 
   it('of the tool lasts no longer, unless it is until a time', () => {
-    const outputOf = (input: object): unknown => {
+    const outputOf = (input: Readonly<Record<string, unknown>>): unknown => {
       const { clock, shown, runTo } = createSetClock();
       const store = createCallStore(inProcessCalls(() => clock.now()));
       const model = scriptedModel([toolCall('sleep', input)], [text('Awake.')]);
