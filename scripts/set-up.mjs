@@ -1,15 +1,22 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { node, npm } from './run.mjs';
-import { compiledState, isCompiled, lastCompiled, rememberCompiled } from './set-up/compiled.mjs';
+import {
+  compiledState,
+  isCompiled,
+  lastCompiled,
+  pathsToLookAt,
+  rememberCompiled,
+} from './set-up/compiled.mjs';
 import {
   command,
+  installationFiles,
   installedPart,
   partFor,
   rememberCommandInstalled,
 } from './set-up/dependencies.mjs';
 import { isAtLeast } from './set-up/node-version.mjs';
-import { oneAtATime } from './set-up/one-at-a-time.mjs';
+import { isUnchanged, lookAt, rememberUnchanged } from './set-up/unchanged.mjs';
 import { readJson, root } from './workspaces.mjs';
 
 const lock = '.set-up.lock';
@@ -22,18 +29,27 @@ const lock = '.set-up.lock';
 export async function setUp(need = 'all') {
   requireNode();
   if (isSetUp(need)) return;
+  const { oneAtATime } = await import('./set-up/one-at-a-time.mjs');
   const code = await oneAtATime(
     join(root, lock),
     () => catchUp(partFor(root, need)),
     () => say(`Waiting for another set-up of this folder (${lock} holds its process id) …`),
   );
   if (code !== 0) process.exit(code);
+  // The next time, a look is enough.
+  isSetUp(need);
 }
 
-/** Whether there is nothing to do. */
+/** Whether there is nothing to do. Reads all sources, unless they look as they did the last time. */
 export function isSetUp(need = 'all') {
+  if (isUnchanged(root, need)) return true;
+  const { sources, others } = pathsToLookAt(root);
+  // Before they are read: a change in between then shows.
+  const seen = lookAt(root, { sources, others: [...others, ...installationFiles] });
   const part = installedPart(root);
-  return (part === 'all' || part === need) && isCompiled(root, part);
+  const isDone = (part === 'all' || part === need) && isCompiled(root, part);
+  if (isDone && seen !== undefined) rememberUnchanged(root, part, seen);
+  return isDone;
 }
 
 /** Ends the process with a message if its version of Node is too old. */

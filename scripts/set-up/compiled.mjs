@@ -20,35 +20,66 @@ export function rememberCompiled(root, state) {
 }
 
 // A new installation removes it, so that changed dependencies mean a new build.
-export const stamp = (root) => join(root, 'node_modules/.millrace/compiled.json');
+export const stamp = (root) => join(root, stampName);
+const stampName = 'node_modules/.millrace/compiled.json';
 
-function sources(root) {
-  const files = workspaces(root).flatMap((workspace) => filesIn(root, workspace));
-  const read = ['tsconfig.json', ...files.filter((file) => /\.(tsx?|json|css|html)$/.test(file))];
-  const bundler = ['bundles.mjs', 'pages.mjs', 'pure.mjs'].map(
-    (file) => new URL(file, import.meta.url),
-  );
-  return hash([
-    ...read.flatMap((file) => [file, readFileSync(join(root, file))]),
-    ...bundler.map((url) => readFileSync(url)),
-  ]);
+/** What to look at to see whether this state has changed: the sources with their folders, and beside them what was built of them. */
+export function pathsToLookAt(root) {
+  const found = workspaces(root);
+  const parents = found.map((workspace) => dirname(workspace)).filter((parent) => parent !== '.');
+  return {
+    sources: [
+      ...sourceFiles(root),
+      ...bundler.map((file) => `scripts/set-up/${file}`),
+      ...found.flatMap((workspace) => entriesIn(root, workspace).filter(isFolder)),
+      ...new Set(parents),
+      'package.json',
+    ],
+    others: [
+      ...found.flatMap((workspace) => entriesIn(root, `${workspace}/dist`).filter(isFolder)),
+      stampName,
+    ],
+  };
 }
 
+const sourceFiles = (root) => [
+  'tsconfig.json',
+  ...workspaces(root)
+    .flatMap((workspace) => entriesIn(root, workspace))
+    .filter((file) => /\.(tsx?|json|css|html)$/.test(file)),
+];
+
+const bundler = ['bundles.mjs', 'pages.mjs', 'pure.mjs'];
+
+const sources = (root) =>
+  hash([
+    ...sourceFiles(root).flatMap((file) => [file, readFileSync(join(root, file))]),
+    ...bundler.map((file) => readFileSync(new URL(file, import.meta.url))),
+  ]);
+
 const output = (root) =>
-  hash(workspaces(root).flatMap((workspace) => filesIn(root, `${workspace}/dist`)));
+  hash(
+    workspaces(root)
+      .flatMap((workspace) => entriesIn(root, `${workspace}/dist`))
+      .filter((entry) => !isFolder(entry)),
+  );
 
 const notSource = new Set(['dist', 'node_modules', 'temp']);
 
-function filesIn(root, folder) {
+/** A folder, which ends with a slash, and all that is in it. */
+function entriesIn(root, folder) {
   if (!existsSync(join(root, folder))) return [];
-  return readdirSync(join(root, folder), { withFileTypes: true })
+  const entries = readdirSync(join(root, folder), { withFileTypes: true })
     .filter(({ name }) => !notSource.has(name))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry) => {
       const path = `${folder}/${entry.name}`;
-      return entry.isDirectory() ? filesIn(root, path) : [path];
+      return entry.isDirectory() ? entriesIn(root, path) : [path];
     });
+  return [`${folder}/`, ...entries];
 }
+
+const isFolder = (entry) => entry.endsWith('/');
 
 const hash = (parts) =>
   parts.reduce((sum, part) => sum.update(part).update('\0'), createHash('sha256')).digest('hex');

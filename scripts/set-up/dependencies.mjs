@@ -36,6 +36,9 @@ const lockFile = (root) => readFileSync(join(root, 'package-lock.json'), 'utf8')
 const record = 'node_modules/.package-lock.json';
 const commandRecord = 'node_modules/.millrace/command-lock.json';
 
+/** What decides which part is installed. */
+export const installationFiles = ['package-lock.json', record, commandRecord];
+
 /**
  * Whether node_modules holds what the lock file asks for. The last thing that npm writes there is a
  * record of what it installed: an interrupted install leaves none, and one by hand counts too.
