@@ -1,7 +1,7 @@
 import { checkOptions, isFunction, type Rule } from 'millrace/values';
 import { type Demand, toReadableStream } from 'millrace';
-import { endWith, filter, interval, map, type Observable, type OperatorFunction } from 'rxjs';
-import { joinTexts } from './join-texts.js';
+import { endWith, map, type Observable, type OperatorFunction } from 'rxjs';
+import { type JoinOptions, joinTexts } from './join-texts.js';
 
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
@@ -25,10 +25,12 @@ export const toServerSentEvents = (
     const text$ = value$.pipe(
       map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`),
     );
-    // Without an id: if the call is resumed, other events may get its index.
-    return last === undefined ? text$ : text$.pipe(endWith(`data: ${last}\n\n`));
+    return last === undefined ? text$ : text$.pipe(endWith(lastEvent(last)));
   };
 };
+
+/** The final event, without an id: if the call is resumed, other events may get its index. */
+export const lastEvent = (data: string): string => `data: ${data}\n\n`;
 
 const isLine: Rule = [
   (value) => typeof value === 'string' && !/[\r\n]/.test(value),
@@ -40,8 +42,7 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   idOf: isFunction,
 };
 
-export interface BodyOptions {
-  readonly heartbeatMs?: number | undefined;
+export interface BodyOptions extends Pick<JoinOptions, 'heartbeatMs' | 'last'> {
   /** Called once, at its end, even if it is cancelled before it is read. */
   readonly onEnd?: ((how: 'ended' | 'failed' | 'cancelled') => void) | undefined;
 }
@@ -52,20 +53,12 @@ export interface BodyOptions {
  */
 export const toBody = (
   text$: (demand: Demand) => Observable<string>,
-  { heartbeatMs, onEnd }: BodyOptions = {},
+  { onEnd, ...joined }: BodyOptions = {},
 ): ReadableStream<Uint8Array<ArrayBuffer>> =>
-  toReadableStream(
-    (demand) => {
-      const beat$ =
-        heartbeatMs === undefined
-          ? undefined
-          : interval(heartbeatMs).pipe(filter(() => demand.isOpen));
-      return text$(demand).pipe(
-        joinTexts(beat$),
-        map((text) => encoder.encode(text)),
-      );
-    },
-    { highWaterMark: 4, onEnd },
-  );
+  toReadableStream((demand) => text$(demand).pipe(joinTexts(encode, { ...joined, demand })), {
+    highWaterMark: 4,
+    onEnd,
+  });
 
 const encoder = new TextEncoder();
+const encode = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text);

@@ -21,7 +21,12 @@ import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { badRequest, isJson, readBody } from '../inbound.js';
 import { mountOf } from '../mount.js';
 import { eventStreamHeaders } from '../openai/settings.js';
-import { type BodyOptions, toBody, toServerSentEvents } from '../to-server-sent-events.js';
+import {
+  type BodyOptions,
+  lastEvent,
+  toBody,
+  toServerSentEvents,
+} from '../to-server-sent-events.js';
 import type { AskedAlone } from './alone.js';
 import type { Conversations } from './conversations.js';
 import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
@@ -182,6 +187,8 @@ const callStream = (
 ): Response => {
   const { conversations } = server;
   const { request } = answering;
+  // Its call has begun. A client may send the whole conversation each time.
+  answering.body = undefined;
   // Do not join for `HEAD`: its client leaves immediately, which could end the call.
   if (request.method === 'HEAD') return new Response(null, { headers });
   const takenBack = past?.takenBack ?? [];
@@ -196,17 +203,16 @@ const callStream = (
     return id === undefined ? undefined : `${callId}:${omitted}:${id}`;
   };
   const text$ = (demand: Demand): Observable<string> =>
-    conversations.follow$(sessionId, callId, demand).pipe(
-      withoutTakenBack(takenBack, omitted),
-      tap(place.begin),
-      encode$,
-      filter(place.next),
-      toServerSentEvents({
-        ...(last === undefined ? {} : { last }),
-        ...(isRest === true ? {} : { idOf }),
-      }),
-    );
-  return streamed(server, answering, headers, text$, { callId, leave });
+    conversations
+      .follow$(sessionId, callId, demand)
+      .pipe(
+        withoutTakenBack(takenBack, omitted),
+        tap(place.begin),
+        encode$,
+        filter(place.next),
+        toServerSentEvents(isRest === true ? {} : { idOf }),
+      );
+  return streamed(server, answering, headers, text$, { callId, leave, last });
 };
 
 const aloneOf = (
@@ -219,27 +225,31 @@ const aloneOf = (
   return {
     follow$: event$().pipe(takeUntil(left$(answering.request)), finalize(free)),
     stream$: ({ headers, encode$, last }) => {
-      const toText = toServerSentEvents(last === undefined ? {} : { last });
-      const text$ = (demand: Demand) => event$(demand).pipe(encode$, toText);
-      return of(streamed(server, answering, headers, text$, { leave: free }));
+      answering.body = undefined;
+      const text$ = (demand: Demand) => event$(demand).pipe(encode$, toServerSentEvents());
+      return of(streamed(server, answering, headers, text$, { leave: free, last }));
     },
   };
 };
 
-type StreamOfCall = Pick<Streams, 'callId' | 'leave'>;
+type StreamOfCall = Pick<Streams, 'callId' | 'leave'> & {
+  /** The data of an additional last event. */
+  readonly last?: string | undefined;
+};
 
 const streamed = (
   { heartbeatMs }: VisitedServer,
   answering: Answering,
   headers: StreamFormat['headers'],
   text$: (demand: Demand) => Observable<string>,
-  { callId, leave }: StreamOfCall = { leave: noop },
+  { callId, leave, last }: StreamOfCall = { leave: noop },
 ): Response => {
   const onEnd: BodyOptions['onEnd'] = (how) => {
     leave(how === 'cancelled' ? how : 'ended');
     answering.streams?.ended?.();
   };
-  const body = toBody(text$, { heartbeatMs, onEnd });
+  const end = last === undefined ? undefined : lastEvent(last);
+  const body = toBody(text$, { heartbeatMs, onEnd, last: end });
   answering.streams = { leave, body, ended: undefined, ...(callId !== undefined && { callId }) };
   return new Response(body, { headers });
 };
