@@ -1,106 +1,241 @@
-import { concat, concatMap, defer, EMPTY, filter, type Observable } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  take,
+  tap,
+} from 'rxjs';
 import type { Agent } from '../../agent.js';
 import { continueWith } from '../../flow/eventual.js';
 import type { StoreOfCalls } from '../../journal/call-store-driver.js';
+import { cancelledIn } from '../../memories/cancel-suspended.js';
 import { placed } from '../../memories/conversation.js';
+import { recorded } from '../../memories/recorded.js';
 import { continuing, suspensionsIn } from '../../memories/suspend.js';
 import type { Call } from '../../seams/call.js';
 import { isEarlier } from '../../seams/input.js';
 import type { Context, Layer } from '../../seams/layer.js';
 import { layerPlaces } from '../../seams/layer-places.js';
+import { callProgress } from '../../seams/progress.js';
 import { trusted } from '../../seams/through.js';
 import { MillraceError } from '../../values/errors.js';
+import { isRecord } from '../../values/json.js';
+import { kept$, type Memory } from '../../values/memory.js';
 import type { Message } from '../../values/message.js';
+import { type MessageTree, pathTo } from '../../values/message-tree.js';
+import { isMessage } from '../../values/shape.js';
 import type { Session } from './sessions.js';
 import type { SessionState } from './session-state.js';
-import { knownCall, recordedCall$, type UnsavedCall, unsavedCalls$ } from './unsaved-calls.js';
+import {
+  knownCall,
+  type RecordedCall,
+  recordedCall$,
+  type UnsavedCall,
+  unsavedCalls$,
+} from './unsaved-calls.js';
+
+/** What a call makes of the tool calls that wait at its place: it brings results for them, cancels them, or both. */
+interface Settlement {
+  readonly callId: string;
+  /** The message that it continues after; `undefined` in a memory without branches. */
+  readonly after: string | null | undefined;
+  /** The tool calls that it has results for. */
+  readonly brought: readonly string[];
+}
+
+/** The calls of this process that settle tool calls of one session. */
+export interface Settlements {
+  /** Throws `conflict` if another call settles the same ones. */
+  enter(settlement: Settlement): void;
+  leave(callId: string): void;
+}
+
+export const createSettlements = (): ((sessionId: string) => Settlements) => {
+  const open = new Map<string, ReadonlyMap<string, Settlement>>();
+  return (sessionId) => {
+    const now = (): ReadonlyMap<string, Settlement> => open.get(sessionId) ?? new Map();
+    return {
+      enter: (own) => {
+        assertFree(own, [...now().values()]);
+        open.set(sessionId, new Map(now()).set(own.callId, own));
+      },
+      leave: (callId) => {
+        if (!now().has(callId)) return;
+        const others = new Map(now());
+        others.delete(callId);
+        if (others.size === 0) open.delete(sessionId);
+        else open.set(sessionId, others);
+      },
+    };
+  };
+};
+
+/**
+ * One call settles the tool calls that wait at a place. While it runs, another one that also does errors with `conflict`, unless both
+ * only cancel them. After it, their results are refused, on each branch.
+ */
+export const settlingOnce = ({
+  memory,
+  settlements,
+}: {
+  readonly memory: Memory;
+  readonly settlements: Settlements;
+}): Layer =>
+  trusted({
+    name: 'settleOnce',
+    priority: layerPlaces.conversation + 1,
+    call: (context) => (next) => (call) => {
+      const own = settlementOf(call, context);
+      if (own === undefined) return next(call);
+      const { local } = context;
+      // A call at the head has just read all that there is.
+      const mayBeLate = local(placed).after !== undefined || local(recorded).by !== undefined;
+      const tree$ = own.brought.length > 0 && mayBeLate ? kept$(memory) : of(undefined);
+      return defer(() => {
+        settlements.enter(own);
+        return tree$;
+      }).pipe(
+        take(1),
+        tap((tree) => tree && assertWaiting(tree, own, isOwn(call, context))),
+        storingNothing(context),
+        continueWith(() => next(call)),
+      );
+    },
+  });
 
 export interface ClaimingSession {
   readonly agent: Pick<Agent, 'name'>;
   readonly session: Pick<Session, 'id' | 'saveState$'>;
-  /** Without one, only results that are brought at the same time exclude each other. */
+  /** Without one, only calls that begin at the same time exclude each other. */
   readonly calls: StoreOfCalls | undefined;
   readonly save$: Observable<unknown>;
 }
 
 /**
- * Saves the session when a call has taken results of tools that wait, before it does anything with them. Of several processes
- * that bring results, the first to save continues; the others error with `conflict` and have no effect. A call that has taken a
- * result but is not in the session yet, such as one whose process died, keeps it until it is resumed.
+ * The same for several processes: saves the session before a call makes anything of what it settles. Of several, the first to save
+ * continues; the others error with `conflict` and have no effect. A call that is not in the session yet, such as one whose process
+ * died, keeps what it has settled until it is resumed.
  */
 export const claimingResults = (claiming: ClaimingSession): Layer =>
   trusted({
     name: 'claimResults',
     priority: layerPlaces.conversation + 1,
     call: (context) => (next) => (call) => {
-      const taken = call.status === 'prepared' ? resultsTaken(call, context) : [];
-      if (taken.length === 0) return next(call);
-      const { info, local } = context;
-      const isOnBranch = local(placed).after !== undefined;
-      return claimed$(claiming, { callId: info.callId, taken, isOnBranch }).pipe(
+      const own = settlementOf(call, context);
+      if (own === undefined) return next(call);
+      return concat(
+        claimable$(claiming, own),
+        defer(() => claiming.save$),
+      ).pipe(
+        storingNothing(context),
         continueWith(() => next(call)),
       );
     },
   });
 
-const resultsTaken = ({ late }: Call, { local }: Pick<Context, 'local'>): readonly string[] => [
-  ...local(continuing).results.keys(),
-  ...late.filter((message) => !isEarlier(message)).flatMap(resultIds),
-];
+/** A call that is refused leaves nothing in the conversation, not even its question. */
+const storingNothing = <T>({ local }: Pick<Context, 'local'>): MonoTypeOperatorFunction<T> =>
+  tap({
+    error: () => {
+      local(callProgress).onFailure$ = undefined;
+    },
+  });
+
+/** Errors with `conflict` if a call of another process settles the tool calls that wait at the head. */
+export const cancellable$ = (claiming: ClaimingSession): Observable<never> =>
+  claiming.session.saveState$().pipe(
+    concatMap(({ messages }) => {
+      const after = messages.at(-1)?.id ?? null;
+      return claimable$(claiming, { callId: '', after, brought: [] });
+    }),
+  );
+
+const settlementOf = (
+  { after, late, status }: Call,
+  { info: { callId }, local }: Pick<Context, 'info' | 'local'>,
+): Settlement | undefined => {
+  if (status !== 'prepared') return undefined;
+  const settled = settlement(callId, after, late);
+  const brought = [...settled.brought, ...local(continuing).results.keys()];
+  return brought.length > 0 || settled.cancels ? { ...settled, brought } : undefined;
+};
+
+const settlement = (
+  callId: string,
+  after: Settlement['after'],
+  late: readonly Message[],
+): Settlement & { readonly cancels: boolean } => {
+  const own = late.filter((message) => !isEarlier(message));
+  const cancellations = own.filter((message) => cancelledIn(message).length > 0);
+  const brought = own.filter((message) => !cancellations.includes(message)).flatMap(resultIds);
+  return { callId, after, brought, cancels: cancellations.length > 0 };
+};
 
 const resultIds = (message: Message): readonly string[] =>
   message.role === 'tool' ? message.content.map(({ toolCallId }) => toolCallId) : [];
 
-interface Claim {
-  readonly callId: string;
-  readonly taken: readonly string[];
-  readonly isOnBranch: boolean;
-}
-
-const claimed$ = (claiming: ClaimingSession, claim: Claim): Observable<unknown> =>
-  claiming.session.saveState$().pipe(
-    concatMap((state) => {
-      assertWaiting(state, claim);
-      return concat(
-        othersChecked$(claiming, claim, state),
-        defer(() => claiming.save$),
-      );
-    }),
+const assertFree = (own: Settlement, others: readonly Settlement[]): void => {
+  const other = others.find(
+    ({ callId, after, brought }) =>
+      callId !== own.callId && after === own.after && brought.length + own.brought.length > 0,
   );
+  if (other !== undefined) throw beingSettled(other.callId);
+};
 
-/** Throws if another call has brought a result since this one began: it may be resumed long after. */
-const assertWaiting = ({ messages }: SessionState, { callId, taken, isOnBranch }: Claim): void => {
-  if (isOnBranch) return;
-  const others = messages.filter(({ id }) => !id.startsWith(`${callId}/`));
+const isOwn =
+  ({ late }: Call, { info: { callId }, local }: Context) =>
+  ({ id }: Message): boolean =>
+    [callId, local(placed).asks].some((own) => own !== undefined && id.startsWith(`${own}/`)) ||
+    late.some((message) => message.id === id);
+
+/** Throws if another call has settled the tool calls since this one began: it may be resumed long after, and on any branch. */
+const assertWaiting = (
+  tree: MessageTree,
+  { after, brought }: Settlement,
+  isOwnMessage: (message: Message) => boolean,
+): void => {
+  const settledAfter = tree.entries.filter(
+    (entry) => entry.after === after && !isOwnMessage(entry.message),
+  );
+  const others = after === undefined ? pathTo(tree).filter((it) => !isOwnMessage(it)) : [];
   const waiting = new Set(suspensionsIn(others).map(({ toolCall }) => toolCall.id));
-  const answered = taken.find((id) => !waiting.has(id));
-  if (answered === undefined) return;
+  const isSettled =
+    after === undefined
+      ? brought.some((id) => !waiting.has(id))
+      : settledAfter.some(({ message }) => message.role === 'tool');
+  if (!isSettled) return;
   throw new MillraceError(
     'invalidResume',
-    `The tool call '${answered}' already has a result of another call. That result counts, and the conversation has continued.`,
+    `The tool calls ${brought.map((id) => `'${id}'`).join(', ')} have been answered by another call, or cancelled. That counts, and the conversation has continued.`,
     { status: 409, userMessage: answeredMessage },
   );
 };
 
-/** Errors if another call has taken one of the results, and is not in the session yet. */
-const othersChecked$ = (
+/** Errors if another call settles the same tool calls, and is not in the session yet. */
+const claimable$ = (
   { agent, session, calls }: ClaimingSession,
-  { callId, taken }: Claim,
-  state: SessionState,
+  own: Settlement,
 ): Observable<never> => {
   if (calls === undefined) return EMPTY;
-  return unsavedCalls$({ agent, session, calls }, state).pipe(
-    filter((other) => other.callId !== callId && hasClaimed(other, state)),
-    concatMap((other) =>
-      recordedCall$(calls.driver, other.callId).pipe(
-        concatMap(({ record }) => {
-          const own = record.input.flatMap(resultIds);
-          const id = taken.find((it) => own.includes(it));
-          if (id !== undefined) throw takenBy(other.callId, id);
-          return EMPTY;
-        }),
+  return session.saveState$().pipe(
+    concatMap((state) =>
+      unsavedCalls$({ agent, session, calls }, state).pipe(
+        filter((other) => other.callId !== own.callId && hasClaimed(other, state)),
       ),
     ),
+    concatMap(({ callId }) =>
+      recordedCall$(calls.driver, callId).pipe(map((call) => settlementIn(callId, call))),
+    ),
+    concatMap((other) => {
+      assertFree(own, other);
+      return EMPTY;
+    }),
   );
 };
 
@@ -110,11 +245,25 @@ const hasClaimed = ({ callId, status }: UnsavedCall, state: SessionState): boole
   status === 'suspended' ||
   (status !== 'failed' && knownCall(state, callId) !== undefined);
 
+/** What a recorded call settles. Until it is open, it has settled nothing. */
+const settlementIn = (
+  callId: string,
+  { record, opening }: Pick<RecordedCall, 'record' | 'opening'>,
+): readonly Settlement[] => {
+  if (!isRecord(opening)) return [];
+  const { after, late } = opening;
+  const given: readonly unknown[] = Array.isArray(late) ? late : [];
+  const place = typeof after === 'string' || after === null ? after : undefined;
+  const { cancels, ...settled } = settlement(callId, place, given.filter(isMessage));
+  const brought = [...settled.brought, ...record.input.flatMap(resultIds)];
+  return cancels || brought.length > 0 ? [{ ...settled, brought }] : [];
+};
+
 const answeredMessage = 'This has already been answered. Load the conversation again.';
 
-const takenBy = (callId: string, toolCallId: string): MillraceError =>
+const beingSettled = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The call '${callId}' has taken the result for the tool call '${toolCallId}', and is not in the session yet. Do not repeat the result: open the session again and call resume().`,
+    `The call '${callId}' has answered the tool calls that wait here, or cancelled them, and has not ended. Do not repeat it: wait for its end, or, if its process has stopped, open the session again and call resume().`,
     { status: 409, userMessage: answeredMessage },
   );

@@ -37,7 +37,7 @@ import { callRules, checkTitle, openSessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
 import type { SessionState, SessionStore } from './session-state.js';
-import { claimingResults } from './claim-results.js';
+import { cancellable$, claimingResults } from './claim-results.js';
 import type { OpenSession } from './open-session.js';
 import { createOpenSessions, createPendingWork } from './open-sessions.js';
 
@@ -163,9 +163,8 @@ const keptSession = <Output, Run extends AnyRun>(
   const { agent, journal, track$, saved$ } = handle;
   const save$ = open.save$();
   const calls = journal !== undefined && isStoreOfCalls(journal.store) ? journal.store : undefined;
-  const session = handle.session.with(
-    claimingResults({ agent, session: handle.session, calls, save$ }),
-  );
+  const claiming = { agent, session: handle.session, calls, save$ };
+  const session = handle.session.with(claimingResults(claiming));
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
   const clear$ = open.use$(concat(session.clear$(), save$.pipe(ignoreElements())));
@@ -176,7 +175,8 @@ const keptSession = <Output, Run extends AnyRun>(
   const cancelSuspended$ = (reason?: string): Observable<number> =>
     defer(() => {
       open.assertOpen();
-      return open.use$(saved$(session.cancelSuspended$(reason).pipe(savedIfAny(save$))));
+      const cancel$ = concat(cancellable$(claiming), session.cancelSuspended$(reason));
+      return open.use$(saved$(cancel$.pipe(savedIfAny(save$))));
     });
   const callable = toCallable<Output, Run>(
     (input, options: CallOptions & SessionCallOptions, view) => {

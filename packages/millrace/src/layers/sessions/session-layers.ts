@@ -19,6 +19,7 @@ import {
 } from 'rxjs';
 import { continueWith } from '../../flow/eventual.js';
 import { restoreAsyncContext } from '../../flow/async-context.js';
+import { bindAsyncContext } from '../../flow/async-scope.js';
 import type { OnSuspended } from '../../memories/cancel-suspended.js';
 import {
   conversation,
@@ -51,6 +52,7 @@ import {
   type OnBusy,
   type SessionQueue,
 } from './session-queue.js';
+import { createSettlements, type Settlements, settlingOnce } from './claim-results.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
 import { ensurePreCall$ } from '../../call/layers/pre-call.js';
@@ -64,6 +66,7 @@ export interface SessionParts {
   readonly queue: SessionQueue;
   readonly memory: Memory;
   readonly record: SessionRecord;
+  readonly settlements: Settlements;
 }
 
 export type PartsOf = (id: string) => SessionParts;
@@ -88,6 +91,7 @@ export const partsFor = (agent: Agent, memory: MemoryFactory | undefined): Parts
 const createParts = (agent: Agent, memoryOf: MemoryFactory): PartsOf => {
   const queueOf = createSessionQueues();
   const recordOf = createSessionRecords(createToolkit(agent.tools));
+  const settlementsOf = createSettlements();
   return (id) => {
     const memory = memoryOf(id);
     if (!isMemory(memory)) throw invalidMemory();
@@ -97,7 +101,7 @@ const createParts = (agent: Agent, memoryOf: MemoryFactory): PartsOf => {
       hooks?.report(hooks.iteration(), change);
       return hooks !== undefined;
     });
-    return { id, queue, memory, record };
+    return { id, queue, memory, record, settlements: settlementsOf(id) };
   };
 };
 
@@ -171,6 +175,7 @@ export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly 
   supersededLayer,
   steeringLayer,
   conversation,
+  settlingOnce(place),
 ];
 
 const queueOfCall = cell(
@@ -181,7 +186,7 @@ const queueOfCall = cell(
 type QueueOutcome = QueueRecord['as'];
 
 const queueLayer = (
-  { id, queue, record, context: values }: OpenedSession,
+  { id, queue, record, settlements, context: values }: OpenedSession,
   entry: CallEntry,
 ): Layer => ({
   name: 'session',
@@ -202,11 +207,12 @@ const queueLayer = (
         after: entry.place.after,
         input: call.input,
         waiters,
-        interrupt: (interrupt) => interruption.trigger(interrupt),
+        interrupt: interrupting(interruption),
         running: { ...context, steering: own, layers: entry.layers },
       };
       const end = (): void => {
         own.close();
+        settlements.leave(info.callId);
         queue.release(occupant);
       };
       whenOver(() => queue.startNext(occupant));
@@ -230,6 +236,18 @@ const queueLayer = (
       );
     }),
 });
+
+/** Interrupts a call in the async context in which it was made, whoever does it. */
+const interrupting = ({ trigger }: Context['interruption']): Occupant['interrupt'] => {
+  let isInterrupted = false;
+  const enter = bindAsyncContext((interrupt: Interrupt) => {
+    isInterrupted = trigger(interrupt);
+  });
+  return (interrupt) => {
+    enter(interrupt);
+    return isInterrupted;
+  };
+};
 
 const acquireTurn$ = (
   queue: SessionQueue,

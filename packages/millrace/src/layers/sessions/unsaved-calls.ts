@@ -140,6 +140,8 @@ export interface RecordedCall {
   readonly hasEnded: boolean;
   readonly hasFailed: boolean;
   readonly hadTurn: boolean;
+  /** Its conversation when it began, as it is recorded; `undefined` if it was not open yet. */
+  readonly opening: unknown;
 }
 
 export const recordedCall$ = (driver: CallStoreDriver, callId: string): Observable<RecordedCall> =>
@@ -155,11 +157,15 @@ export const recordedCall$ = (driver: CallStoreDriver, callId: string): Observab
         found.eventsAtLastStep = found.events.length;
         if (record.name === `${callId}/${callStep}`) found.first ??= record;
         if (record.name === `${callId}/${queueStep}`) found.hadTurn = !wasInterrupted(record);
+        if (record.name === `${callId}/open`) found.opening = record;
         return found;
       },
-      { first: undefined, events: [], eventsAtLastStep: 0, hasSteps: false, hadTurn: true },
+      {
+        ...{ first: undefined, opening: undefined, events: [], eventsAtLastStep: 0 },
+        ...{ hasSteps: false, hadTurn: true },
+      },
     ),
-    map(({ first, events, eventsAtLastStep, hasSteps, hadTurn }) => {
+    map(({ first, opening, events, eventsAtLastStep, hasSteps, hadTurn }) => {
       if (first === undefined) throw hasSteps ? damagedCall(callId) : notStored(callId);
       const what = `The first record of the call '${callId}'`;
       const record = readCallRecord(callId, parsedText(what, first.text));
@@ -171,12 +177,14 @@ export const recordedCall$ = (driver: CallStoreDriver, callId: string): Observab
         hasEnded: ends.some(({ type }) => type === 'postCall'),
         hasFailed: ends.some((event) => event.type === 'error' && event.error.code !== 'aborted'),
         hadTurn,
+        opening: opening && parsedText(`The record of the step '${opening.name}'`, opening.text),
       };
     }),
   );
 
 interface RecordsFound {
   first: StoredRecord | undefined;
+  opening: StoredRecord | undefined;
   readonly events: StoredRecord[];
   eventsAtLastStep: number;
   hasSteps: boolean;
