@@ -28,11 +28,13 @@ export const createCallControls = ({
   calls,
   runs,
   existing$,
+  withCurrent$,
   inTurn$,
 }: {
   readonly calls: CallStore;
   readonly runs: Runs;
   readonly existing$: OpenSessions['existing$'];
+  readonly withCurrent$: OpenSessions['withCurrent$'];
   readonly inTurn$: InTurn;
 }): CallControls => ({
   join: (sessionId, callId) => runs.join(sessionId, callId),
@@ -52,13 +54,13 @@ export const createCallControls = ({
     ),
   // Waits its turn, so a call that is just starting is stopped as well.
   stop$: (sessionId, callId) =>
-    inTurn$(sessionId, () => existing$(sessionId)).pipe(
-      concatMap((session) => {
+    withCurrent$(
+      inTurn$(sessionId, () => existing$(sessionId)),
+      (session) => {
         const stopped = runs.stop(sessionId, callId);
         return stopped > 0 || callId !== undefined ? of(stopped) : session.cancelSuspended$();
-      }),
-      defaultIfEmpty(0),
-    ),
+      },
+    ).pipe(defaultIfEmpty(0)),
   steer$: (sessionId, input) =>
     existing$(sessionId).pipe(
       concatMap((session) => session.steer$(input)),

@@ -28,6 +28,7 @@ import {
   toArray,
 } from 'rxjs';
 import { notFound } from './guard.js';
+import type { OpenSessions } from './open-sessions.js';
 import { tree$ } from './places.js';
 import type { OpenRun, Runs } from './runs.js';
 import { newestBelow, type ShownConversation } from './shown-conversation.js';
@@ -76,6 +77,7 @@ interface CollectionOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly runs: Runs;
   readonly existing$: (sessionId: string) => Observable<KeptSession>;
+  readonly withCurrent$: OpenSessions['withCurrent$'];
   readonly shown$: (sessionId: string) => Observable<ShownConversation>;
   /** Drops everything that the server holds in memory for a session. */
   readonly forget: (sessionId: string) => void;
@@ -107,7 +109,7 @@ const untitled = 'New conversation';
 export const createCollection = (
   options: CollectionOptions,
 ): Collection & { readonly titles: Titles } => {
-  const { runs, existing$, inTurn$ } = options;
+  const { runs, existing$, withCurrent$, inTurn$ } = options;
   const changed$ = new Subject<string>();
   const removed$ = new Subject<string>();
   const saved$ = (session: KeptSession): Observable<never> =>
@@ -130,19 +132,15 @@ export const createCollection = (
     list$: (prefix, query) => defer(() => listed$(options, prefix, query)),
     rename$: (sessionId, name) =>
       inTurn$(sessionId, () =>
-        existing$(sessionId).pipe(
-          concatMap((session) => {
-            session.rename(firstWords(name));
-            return concat(saved$(session), of(session.title));
-          }),
-          defaultIfEmpty(undefined),
-        ),
+        withCurrent$(existing$(sessionId), (session) => {
+          session.rename(firstWords(name));
+          return concat(saved$(session), of(session.title));
+        }).pipe(defaultIfEmpty(undefined)),
       ),
     moveHead$: (sessionId, at) =>
       inTurn$(sessionId, () =>
-        existing$(sessionId).pipe(
-          throwIfEmpty(notFound),
-          concatMap((session) => concat(movedHead$(session, at), saved$(session))),
+        withCurrent$(existing$(sessionId).pipe(throwIfEmpty(notFound)), (session) =>
+          concat(movedHead$(session, at), saved$(session)),
         ),
       ),
     remove$: (sessionId) =>

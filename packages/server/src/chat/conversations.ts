@@ -114,12 +114,12 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     assertOpen: slots.assertOpen,
     ...(room && { used: room.kept.use }),
   });
-  const { existing$, forget } = sessions;
+  const { existing$, withCurrent$, forget } = sessions;
   const inTurn$ = createSessionTurns(background);
   const contents = createContents(existing$, runs, calls);
   const { shown$ } = contents;
   const { titles, ...collection } = createCollection({
-    ...{ store, runs, existing$, shown$, forget, inTurn$ },
+    ...{ store, runs, existing$, withCurrent$, shown$, forget, inTurn$ },
     title: options.title,
   });
   const pruning$ = createPruning(calls, options.keepCallsMs);
@@ -133,7 +133,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   return {
     ...createReading(calls, runs),
     ...collection,
-    ...createCallControls({ calls, runs, existing$, inTurn$ }),
+    ...createCallControls({ calls, runs, existing$, withCurrent$, inTurn$ }),
     ...contents,
     start$: (sessionId, request) =>
       defer(() => {

@@ -53,6 +53,11 @@ export interface OpenSessions {
   /** Schedules another look for unfinished calls, after a failure of the store. */
   readonly lookAgain: () => void;
   readonly forget: (sessionId: string) => void;
+  /** Works with a session that this opens. If it errors with `conflict` because another server has saved the session, loads that and works once more. */
+  readonly withCurrent$: <T>(
+    open$: Observable<KeptSession>,
+    work: (session: KeptSession) => Observable<T>,
+  ) => Observable<T>;
 }
 
 const lookAgainMs = 15_000;
@@ -80,8 +85,29 @@ export const createOpenSessions = (options: OpenSessionsOptions): OpenSessions =
           take(1),
           map((stored) => stored !== undefined),
         );
+  const forget = (sessionId: string): void => {
+    resumption.forget(sessionId);
+    left.delete(sessionId);
+  };
+  const isOutdated$ = createOutdated(options, forget);
   return {
     opened$,
+    withCurrent$: (open$, work) =>
+      open$.pipe(
+        concatMap((session) =>
+          work(session).pipe(
+            catchError((error: unknown) => {
+              if (asError(error).code !== 'conflict') throw error;
+              return isOutdated$(session).pipe(
+                concatMap((isOutdated) => {
+                  if (!isOutdated) throw error;
+                  return open$.pipe(concatMap(work));
+                }),
+              );
+            }),
+          ),
+        ),
+      ),
     existing$: (sessionId) =>
       concat(
         left.known$.pipe(restoreAsyncContext()),
@@ -94,12 +120,30 @@ export const createOpenSessions = (options: OpenSessionsOptions): OpenSessions =
       return opened$(sessionId);
     }),
     lookAgain: left.lookAgain,
-    forget: (sessionId) => {
-      resumption.forget(sessionId);
-      left.delete(sessionId);
-    },
+    forget,
   };
 };
+
+/** Emits whether another server has saved a session since it was opened here; it is loaded when it is opened again then. */
+const createOutdated =
+  ({ store, runs }: OpenSessionsOptions, forget: (sessionId: string) => void) =>
+  (session: KeptSession): Observable<boolean> =>
+    store.sessions.load$(session.id).pipe(
+      take(1),
+      concatMap((stored) => {
+        // A call that runs here is saved, or gets its conflict, at its end.
+        const isInUse = runs.ofSession(session.id).length > 0;
+        if (isInUse || stored?.version === session.version) return of(false);
+        return session.save$().pipe(
+          map(() => false),
+          catchError((error: unknown) => {
+            if (asError(error).code !== 'conflict') throw error;
+            forget(session.id);
+            return of(true);
+          }),
+        );
+      }),
+    );
 
 /** The number of sessions whose calls are resumed at the same time. */
 const mostAtOnce = 4;

@@ -50,7 +50,7 @@ interface StartingOptions extends PlacesOptions {
   readonly onSuspended?: 'cancel' | 'refuse' | undefined;
   readonly calls: CallStore;
   readonly runs: Runs;
-  readonly sessions: Pick<OpenSessions, 'opened$' | 'forget' | 'lookAgain'>;
+  readonly sessions: Pick<OpenSessions, 'opened$' | 'withCurrent$' | 'forget' | 'lookAgain'>;
   readonly titles: Titles;
   readonly background: BackgroundWork;
   readonly inTurn$: InTurn;
@@ -83,16 +83,16 @@ export const createStarting = (options: StartingOptions) => {
         const settles = contentOf(input) !== undefined && options.onSuspended !== 'refuse';
         assertAwaited(session, start.request, placed, runs);
         if (!byProgram) assertForClient(placed.path, resultsIn(input), settles);
-        cancelAsked(session, start.request, placed, options);
+        endAsked(session, start.request, placed, options);
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
         return call$(session, { ...start, placed }, options);
       }),
-      // If the store refuses the id, the call has started in another process.
+      // If the store refuses the id, the call has started in another process. One that was refused here has failed.
       catchError((error: unknown) => {
         if (asError(error).code !== 'conflict') throw error;
         return statusOf$(calls, start.callId).pipe(
           concatMap((status) => {
-            if (status === 'unknown') throw error;
+            if (status === 'unknown' || status === 'failed') throw error;
             return same$;
           }),
           map(() => start.callId),
@@ -101,13 +101,11 @@ export const createStarting = (options: StartingOptions) => {
     );
   return (sessionId: string, request: Asked, free: () => void): Observable<string> =>
     inTurn$(sessionId, () =>
-      sessions.opened$(sessionId).pipe(
-        concatMap((session) =>
-          tree$(session).pipe(
-            concatMap((tree) => callOfRequest$(request, { sessionId, tree, runs, calls })),
-            concatMap(({ callId, isKnown, same$ }) =>
-              isKnown ? of(callId) : new$(session, { request, callId, free }, same$),
-            ),
+      sessions.withCurrent$(sessions.opened$(sessionId), (session) =>
+        tree$(session).pipe(
+          concatMap((tree) => callOfRequest$(request, { sessionId, tree, runs, calls })),
+          concatMap(({ callId, isKnown, same$ }) =>
+            isKnown ? of(callId) : new$(session, { request, callId, free }, same$),
           ),
         ),
       ),
@@ -136,18 +134,22 @@ const assertAwaited = (
   }
 };
 
-/** A call that waits for approval ends if its user writes something else: the new one would wait for it. */
-const cancelAsked = (
+/**
+ * A call that waits for approval ends if its user writes something else: the new one would wait for it. Results for it come too early:
+ * its tool calls are suspended when all of them have ended.
+ */
+const endAsked = (
   session: KeptSession,
   { input }: Asked,
   { after }: Placed,
   { runs, onSuspended }: StartingOptions,
 ): void => {
-  if (contentOf(input) === undefined) return;
+  const isQuestion = contentOf(input) !== undefined;
+  if (!isQuestion && resultsIn(input).size === 0) return;
   const waiting = runs
     .ofSession(session.id)
     .filter(({ callId, asked }) => asked.size > 0 && (after === undefined || after === callId));
-  if (waiting.length > 0 && onSuspended === 'refuse') {
+  if (waiting.length > 0 && (!isQuestion || onSuspended === 'refuse')) {
     throw refused(409, 'The conversation waits for an approval. Decide on it first.');
   }
   for (const { callId } of waiting) session.interrupt(undefined, callId);
@@ -198,6 +200,7 @@ const inputOf = (
 const createStarted = (callId: string) => {
   const id$ = new AsyncSubject<string>();
   let hasStarted = false;
+  let failure: MillraceError | undefined;
   return {
     id$,
     now: (): void => {
@@ -207,11 +210,13 @@ const createStarted = (callId: string) => {
     },
     /** Returns whether the client gets the error: not once the call has started. */
     fail: (error: MillraceError): boolean => {
-      if (!hasStarted) id$.error(error);
+      if (!hasStarted) failure = error;
       return !hasStarted;
     },
+    /** Called once the call is no longer a run: the client may be answered by another one. */
     end: (): void => {
-      id$.complete();
+      if (failure === undefined) id$.complete();
+      else id$.error(failure);
     },
   };
 };
@@ -219,11 +224,12 @@ const createStarted = (callId: string) => {
 const events$ = (
   run: OpenRun,
   input: Input,
-  { callId, request: { request, metadata }, placed: { after, replaces } }: Start,
+  { callId, request: { request, metadata }, placed: { after, path, replaces } }: Start,
   started: ReturnType<typeof createStarted>,
   options: StartingOptions,
-): Observable<AgentEvent> =>
-  run.session
+): Observable<AgentEvent> => {
+  const settles = resultsIn(input).size > 0 || suspensionsIn(path).length > 0;
+  return run.session
     .stream$(input, {
       ...defined({ request, after, replaces, onSuspended: options.onSuspended }),
       callId,
@@ -232,8 +238,8 @@ const events$ = (
     })
     .pipe(
       tap((event) => {
-        // If the first event is an error, the call has not started: there is nothing to follow.
-        if (event.type !== 'error') started.now();
+        // If it is refused before, there is nothing to follow.
+        if (event.type !== 'error' && (!settles || hasBegun(event))) started.now();
       }),
       catchError((error: unknown) => {
         const failure = asError(error);
@@ -246,6 +252,11 @@ const events$ = (
       options.runs.tracked(run),
       finalize(started.end),
     );
+};
+
+/** Whether a call has claimed what it settles: it does before anything else. */
+const hasBegun = ({ type, iteration, parentId }: AgentEvent): boolean =>
+  iteration > 0 || parentId !== undefined || type === 'postCall';
 
 /** Opens the session again after another server has saved it, so the call is added to that version. */
 const reopen = (
