@@ -41,13 +41,11 @@ const place = () => {
   const calls: CallStoreDriver = {
     ...driver,
     claim$: (callId) =>
-      driver
-        .claim$(callId)
-        .pipe(
-          map(({ append$ }) => ({
-            append$: (batch) => defer(noted('append', () => append$(batch))),
-          })),
-        ),
+      driver.claim$(callId).pipe(
+        map(({ append$ }) => ({
+          append$: (batch) => defer(noted('append', () => append$(batch))),
+        })),
+      ),
   };
   const inner = inProcessSessions();
   const sessions: SessionStore = {

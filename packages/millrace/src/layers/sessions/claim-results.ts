@@ -102,7 +102,9 @@ export const settlingOnce = ({
         return tree$;
       }).pipe(
         take(1),
-        tap((tree) => tree && assertWaiting(tree, own, isOwn(call, context))),
+        tap((tree) => {
+          if (tree !== undefined) assertWaiting(tree, own, isOwn(call, context));
+        }),
         storingNothing(context),
         continueWith(() => next(call)),
       );
