@@ -16,6 +16,7 @@ const configs = Object.entries(exports)
       configObjectFullPath: undefined,
       configObject: {
         projectFolder: folder,
+        newlineKind: 'lf',
         mainEntryPointFilePath: join(folder, types),
         compiler: { tsconfigFilePath: join(folder, 'tsconfig.json') },
         apiReport: {
