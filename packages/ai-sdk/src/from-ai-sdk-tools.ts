@@ -1,6 +1,7 @@
 import {
   type ApprovalRequest,
   type Approver,
+  MillraceError,
   requireApproval,
   suspend,
   type Tool,
@@ -31,8 +32,19 @@ export const fromAiSdkTools = (
   tools: Readonly<Record<string, AiSdkTool>>,
   options: FromAiSdkToolsOptions = {},
 ): readonly Tool[] => {
+  checkTools(tools);
   checkOptions('fromAiSdkTools()', options, { approve: isFunction });
   return Object.entries(tools).map(([name, it]) => toTool(name, it, options.approve));
+};
+
+/** A list would name its tools by numbers, and a Promise has no tools yet. */
+const checkTools = (tools: unknown): void => {
+  const isPromise = isRecord(tools) && isCallable(tools['then']);
+  if (isRecord(tools) && !isPromise) return;
+  throw new MillraceError(
+    'config',
+    `fromAiSdkTools() takes tools by name${isPromise ? ', not a Promise: await it' : ''}. Examples: fromAiSdkTools({ weather }), fromAiSdkTools(await mcp.tools()).`,
+  );
 };
 
 const toTool = (name: string, given: AiSdkTool, approve: Approver | undefined): Tool => {

@@ -50,6 +50,14 @@ describe('a tool of the AI SDK', () => {
     expect(seen).toHaveLength(3);
   });
 
+  it.each([
+    ['a Promise', Promise.resolve({}), 'not a Promise: await it'],
+    ['a list', [{ inputSchema: cities }], 'takes tools by name'],
+    ['nothing', undefined, 'takes tools by name'],
+  ])('is refused in %s', (_, tools, why) => {
+    expect(() => fromAiSdkTools(tools as never)).toThrow(why);
+  });
+
   it('keeps the contract of tools', async () => {
     const [tool] = fromAiSdkTools({
       weather: aiTool({
