@@ -1,10 +1,11 @@
 import type { ModelRequest, ToolDeclaration } from 'millrace';
 import { defined, isRecord } from 'millrace/values';
-import { type JsonRecord, toolNames, type ToolNames, toWireId } from '@millrace/wire';
+import { type JsonRecord, toolNames, type ToolNames } from '@millrace/wire';
 import type { MediaTaker } from './media-parts.js';
 import type { AiSdkModelOptions } from './options.js';
 import { toPrompt } from './prompt.js';
 import type { AiSdkCallOptions, AiSdkTool, ProviderOptions } from './provider-types.js';
+import { toolIdsOf } from './tool-ids.js';
 
 /** The names of the tools of a request at the vendor, and back. */
 export const namesOf = (
@@ -48,7 +49,7 @@ export const toCallOptions = (
     }),
     // Packages drop errors in places they do not know, and report no events while a model thinks.
     includeRawChunks: true,
-    prompt: toPrompt(request, model, { toolName, toolId: toWireId }),
+    prompt: toPrompt(request, model, { toolName, toolId: toolIdsOf(model.provider) }),
     ...defined({
       temperature,
       maxOutputTokens: maxTokens,
