@@ -123,14 +123,13 @@ export const differences: readonly Difference[] = [
   },
   {
     reason:
-      'Only the package of the vendor knows a limit of its server, calls that wait for results, and errors that count as answers.',
+      'Only the package of the vendor knows calls that wait for results, and errors that count as answers.',
     faults: {
       'stream-tool-use-failed': { chat: 'invalidRequest' },
       'stream-tool-use-failed-event': { chat: 'invalidRequest' },
       'vendor-responses-approval-given': { responses: 'invalidRequest' },
       'vendor-responses-approval-denied': { responses: 'invalidRequest' },
       'vendor-responses-call-beside-approval': { responses: 'invalidRequest' },
-      'tool-id-odd-4': { chat: 'invalidRequest', responses: 'invalidRequest' },
     },
   },
   {
