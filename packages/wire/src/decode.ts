@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError, type ModelChunk } from 'millrace';
 import { exactJson, parsedJson, toolInput } from 'millrace/values';
+import { inSentence } from './address.js';
 import type { Exchange, WireEvent } from './exchange.js';
 import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
@@ -44,7 +45,7 @@ const done: Piece = { type: 'done' };
 
 const decodeEvent = (
   decoder: Decoder,
-  { name, data: text, unterminated }: Extract<Frame, { type: 'event' }>,
+  { name, data: text, unterminated, isDamaged }: Extract<Frame, { type: 'event' }>,
 ): readonly Piece[] => {
   if (text.startsWith('[DONE]')) return [...(decoder.readDone?.() ?? []), done];
   const data = exactJson(text);
@@ -52,7 +53,10 @@ const decodeEvent = (
   if (fault !== undefined) return decodeFault(decoder, data, fault);
   if (data === undefined) {
     if (unterminated || text.trim() === '') return [];
-    return [{ type: 'failed', error: unreadable(decoder, 'an event that is not JSON', text) }];
+    const error = isDamaged
+      ? damagedAnswer(decoder.vendor)
+      : unreadable(decoder, 'an event that is not JSON', text);
+    return [{ type: 'failed', error }];
   }
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {
@@ -116,6 +120,13 @@ const decodeFault = (decoder: Decoder, data: unknown, fault: Fault): readonly Pi
   const message = redactor.error(fault.message ?? '');
   return failing(decoder, data, failure(vendor, { ...fault, message }));
 };
+
+/** The error of an answer whose tool calls may have lost something, or have got U+FFFD. */
+export const damagedAnswer = (vendor: string): MillraceError =>
+  new MillraceError(
+    'connection',
+    `The answer from ${inSentence(vendor)} is damaged: it has bytes that are not UTF-8, or lines that are not events. Its tool calls may differ from what the model wrote, so none runs. If a retry fails too, check the server, and the proxies in between.`,
+  );
 
 /** A reader throws a `MillraceError` on purpose; anything else means that the data has an unknown shape. */
 const misread = (decoder: Decoder, text: string, thrown: unknown): MillraceError =>

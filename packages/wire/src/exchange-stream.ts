@@ -3,7 +3,7 @@ import { filter, Observable, type Subscriber, Subscription, take } from 'rxjs';
 import { inSentence } from './address.js';
 import { AnswerEnd } from './answer-end.js';
 import { createCapCounter } from './cap-counter.js';
-import { decodeFrame, type Decoder, type Piece } from './decode.js';
+import { damagedAnswer, decodeFrame, type Decoder, type Piece } from './decode.js';
 import {
   type Exchange,
   type Receiver,
@@ -56,6 +56,9 @@ class Reception implements Receiver {
   #emitted = 0;
   #isPaused = false;
   #isFlowing = false;
+  /** Whether the answer has bytes that are not UTF-8, and whether it has a tool call. */
+  #isDamaged = false;
+  #hasCall = false;
   readonly #end: AnswerEnd;
   /** Set once nothing more will arrive. An error of the connection is `lost`: it does not matter after a finish. */
   #ending: { readonly error?: unknown; readonly lost?: unknown } | undefined;
@@ -203,12 +206,13 @@ class Reception implements Receiver {
     this.#emitted = 0;
   }
 
-  #take(pieces: readonly Piece[], { type }: Frame): void {
+  #take(pieces: readonly Piece[], frame: Frame): void {
     const isComplete = this.#end.isComplete;
+    if (!isComplete) this.#checkBytes(pieces, frame);
     for (const piece of pieces) {
       if (piece.type === 'failed') {
         const isFinished = isComplete && this.#end.failure === undefined;
-        if (isFinished || type !== 'event') throw piece.error;
+        if (isFinished || frame.type !== 'event') throw piece.error;
         continue;
       }
       this.#count(piece);
@@ -217,6 +221,18 @@ class Reception implements Receiver {
       this.#subscriber.next(redactChunk(piece, this.#decoder.redactor.answer));
     }
     if (!isComplete) this.#end.note(pieces);
+  }
+
+  /**
+   * Damage may be in arguments, or in what holds them: the name of a field, or an event that is ignored because of it. Text may also
+   * hold a tool call, which others read.
+   */
+  #checkBytes(pieces: readonly Piece[], frame: Frame): void {
+    const isNew = 'isDamaged' in frame && frame.isDamaged && !this.#isDamaged;
+    this.#isDamaged ||= isNew;
+    this.#hasCall ||= pieces.some(({ type }) => type === 'toolCall');
+    if (this.#isDamaged && this.#hasCall) throw damagedAnswer(this.#exchange.vendor);
+    if (isNew) this.#subscriber.next({ type: 'text', text: '', isDamaged: true });
   }
 
   #awaitDemand(): void {

@@ -2,7 +2,7 @@ import { MillraceError } from 'millrace';
 import { createParser } from 'eventsource-parser';
 import { capExceeded, type Caps } from './caps.js';
 import type { ResponseHead } from './exchange.js';
-import { createUtf8 } from './utf8.js';
+import { createUtf8, type DecodedText } from './utf8.js';
 
 /** One part of a response, before it is decoded. */
 export type Frame =
@@ -12,9 +12,11 @@ export type Frame =
       readonly data: string;
       /** The response ended within it. */
       readonly unterminated: boolean;
+      /** It has, or follows, bytes that are not UTF-8, or a line that is dropped. */
+      readonly isDamaged: boolean;
     }
   /** The response is one JSON document. */
-  | { readonly type: 'whole'; readonly text: string }
+  | { readonly type: 'whole'; readonly text: string; readonly isDamaged: boolean }
   /** The response has the status of an error; the start of its body. */
   | { readonly type: 'refusal'; readonly head: ResponseHead; readonly text: string }
   /** The rest of the response cannot be read. */
@@ -44,17 +46,21 @@ export const isSuccess = ({ status }: ResponseHead): boolean => status >= 200 &&
 export const createFraming = (origin: Origin): Framing => {
   if (!isSuccess(origin.head)) return refusalFraming(origin);
   const utf8 = createUtf8();
-  let framing: Framing<string> | undefined;
-  const push = (text: string): readonly Frame[] => {
-    if (framing !== undefined) return framing.push(text);
-    const start = text.trimStart();
-    if (start === '') return [];
-    framing = framingOf(start, origin);
-    return framing.push(start);
+  let framing: Framing<DecodedText> | undefined;
+  const push = (part: DecodedText): readonly Frame[] => {
+    if (framing !== undefined) return framing.push(part);
+    const text = part.text.trimStart();
+    if (text === '') return [];
+    framing = framingOf(text, origin);
+    return framing.push({ ...part, text });
   };
   return {
-    push: (bytes) => push(utf8.push(bytes)),
-    end: () => [...push(utf8.end()), ...(framing?.end() ?? [broken(emptyBody(origin))])],
+    push: (bytes) => utf8.lines(bytes).flatMap(push),
+    // A character that the end of the response cuts off is no damage.
+    end: () => [
+      ...push({ text: utf8.end(), isDamaged: false }),
+      ...(framing?.end() ?? [broken(emptyBody(origin))]),
+    ],
   };
 };
 
@@ -76,7 +82,7 @@ const refusalFraming = ({ head, caps: { errorBytes } }: Origin): Framing => {
   };
 };
 
-const framingOf = (start: string, origin: Origin): Framing<string> => {
+const framingOf = (start: string, origin: Origin): Framing<DecodedText> => {
   switch (start.charAt(0)) {
     case '{':
     case '[':
@@ -88,23 +94,28 @@ const framingOf = (start: string, origin: Origin): Framing<string> => {
   }
 };
 
-const wholeFraming = ({ vendor, caps }: Origin): Framing<string> => {
+const wholeFraming = ({ vendor, caps }: Origin): Framing<DecodedText> => {
   const texts: string[] = [];
   let length = 0;
+  let hasDamage = false;
   return {
-    push: (text) => {
+    push: ({ text, isDamaged }) => {
       texts.push(text);
       length += text.length;
+      hasDamage ||= isDamaged;
       return length > caps.eventLength ? [broken(capExceeded(vendor, caps, 'eventLength'))] : [];
     },
-    end: () => [{ type: 'whole', text: texts.join('') }],
+    end: () => [{ type: 'whole', text: texts.join(''), isDamaged: hasDamage }],
   };
 };
 
-const eventFraming = ({ vendor, caps }: Origin): Framing<string> => {
+const eventFraming = ({ vendor, caps }: Origin): Framing<DecodedText> => {
   let frames: Frame[] = [];
   let unterminated = false;
   let isOver = false;
+  /** Whether the text being parsed is damaged, and whether the event under way is, or one before it that was not parsed. */
+  let isTextDamaged = false;
+  let isDamaged = false;
   const tooLong = (): void => {
     isOver = true;
     frames.push(broken(capExceeded(vendor, caps, 'eventLength')));
@@ -114,23 +125,28 @@ const eventFraming = ({ vendor, caps }: Origin): Framing<string> => {
     onEvent: ({ event, data }) => {
       // The parser limits what it buffers between two pushes, not an event that one push completes.
       if (data.length > caps.eventLength) tooLong();
-      frames.push({ type: 'event', name: event, data, unterminated });
+      frames.push({ type: 'event', name: event, data, unterminated, isDamaged });
+      isDamaged = isTextDamaged;
     },
-    onError: ({ type }) => {
+    onError: ({ type, line = '' }) => {
       if (type === 'max-buffer-size-exceeded') tooLong();
+      // The parser drops a line that it does not know. It may have held a part of an answer.
+      else if (line.includes('{')) isDamaged = true;
     },
   });
-  const feed = (text: string): readonly Frame[] => {
+  const feed = (part: DecodedText): readonly Frame[] => {
     frames = [];
+    isTextDamaged = part.isDamaged;
+    isDamaged ||= isTextDamaged;
     // The parser takes nothing more once it has too much.
-    if (!isOver) parser.feed(text);
+    if (!isOver) parser.feed(part.text);
     return frames;
   };
   return {
     push: feed,
     end: () => {
       unterminated = true;
-      return feed('\n\n');
+      return feed({ text: '\n\n', isDamaged: false });
     },
   };
 };

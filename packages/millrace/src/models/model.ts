@@ -66,7 +66,13 @@ export interface ModelRequest extends RequestOptions {
  *   applies.
  */
 export type ModelChunk =
-  | { readonly type: 'text'; readonly text: string; readonly vendorData?: VendorData }
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      readonly vendorData?: VendorData;
+      /** Bytes of the answer are not UTF-8: no tool call that is read from its text may run. */
+      readonly isDamaged?: boolean;
+    }
   | {
       readonly type: 'textStart';
       readonly separate?: boolean;

@@ -16,6 +16,7 @@ import { isRecord } from 'millrace/values';
 import { defer, Observable, Subject, takeUntil } from 'rxjs';
 import type { Dialect, PromptNeeds } from './dialects.js';
 import { classify } from './classify.js';
+import { withoutDamage } from '../damaged-text.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';
 import { historyIn } from './history.js';
@@ -41,7 +42,11 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
       defer(() => {
         const isPlain = !hasTools(request);
         const asked = (isPlain ? plainRequest : textRequest)(request, dialect, model);
-        return read(timed.stream$(asked, context), { request, asked, dialect, context, isPlain });
+        return timed
+          .stream$(asked, context)
+          .pipe(
+            withoutDamage((source) => read(source, { request, asked, dialect, context, isPlain })),
+          );
       }),
     ),
     toolsInPrompt: true,

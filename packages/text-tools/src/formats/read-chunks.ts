@@ -8,6 +8,7 @@ import {
   type MonoTypeOperatorFunction,
   type ObservableNotification,
 } from 'rxjs';
+import { withoutDamage } from '../damaged-text.js';
 import { refusals } from '../dialects/classify.js';
 import type { Dialect } from '../dialects/index.js';
 import { formats, type ThinkingTag, thinkingTags } from './formats.js';
@@ -29,7 +30,7 @@ export const readChunks = (
   context: ModelContext,
 ): MonoTypeOperatorFunction<ModelChunk> => {
   const toReader = readerOf(init);
-  return (source) =>
+  return withoutDamage((source) =>
     defer(() => {
       const { next, flush } = createChunkReader(toReader, {
         dialect: init.dialect,
@@ -45,7 +46,8 @@ export const readChunks = (
         ),
         dematerialize(),
       );
-    });
+    }),
+  );
 };
 
 type ReaderOutput = Pick<Parameters<typeof createReader>[0], 'emit' | 'emitCall' | 'mayRetract'>;
