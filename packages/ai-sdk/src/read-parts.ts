@@ -58,7 +58,7 @@ export const createPartReader = ({
     if (chunks === undefined) return [];
     if (part['providerExecuted'] !== true) return other(chunks);
     running.set(textAt(part, 'toolCallId'), textAt(part, 'toolName'));
-    return vendorBlock('tool-call', { ...plain(part), input: inputIn(part) });
+    return [...chunks, ...vendorBlock('tool-call', { ...plain(part), input: inputIn(part) })];
   };
   const toolResult = (part: JsonRecord): Chunks => {
     if (part['preliminary'] === true) return [];

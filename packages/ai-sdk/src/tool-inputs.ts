@@ -37,7 +37,7 @@ export interface ToolInputs {
   readonly delta: (part: JsonRecord) => Chunks;
   /**
    * A whole call: its name, id, input and who runs it count, and not those of its preview. A call that the provider runs has no
-   * chunks. Returns `undefined` if an identical call has arrived: it must not run twice.
+   * chunks of its own, and refuses a local call with its id. Returns `undefined` if an identical call has arrived: it must not run twice.
    */
   readonly call: (part: JsonRecord) => Chunks | undefined;
   /** The ids of calls that were announced, and did not arrive. */
@@ -49,7 +49,7 @@ export interface ToolInputs {
 }
 
 /**
- * Reads the tool calls of one answer. Each has an index of its own, so different calls with the same id stay apart. Only previews
+ * Reads the tool calls of one answer. Each has an index of its own, so that different calls with one id are seen, and refused. Only previews
  * that name a tool of the request are emitted: providers also announce calls that they run themselves.
  */
 export const createToolInputs = (
@@ -61,6 +61,8 @@ export const createToolInputs = (
   /** The indexes of previews that were emitted, and that no whole call has confirmed. */
   const unconfirmed = new Set<number>();
   let count = 0;
+  /** The index of the last local call with an id. */
+  const local = new Map<string, number>();
   const announced = ({ index, id, wireName }: Preview): Chunks =>
     index === undefined ? [] : [named(index, id, toolNameOf(wireName))];
   const isRepeated = (part: JsonRecord): boolean => {
@@ -107,9 +109,16 @@ export const createToolInputs = (
       const preview = open.get(id);
       open.delete(id);
       if (isRepeated(part)) return undefined;
-      if (part['providerExecuted'] === true) return [];
+      const isForeign = part['providerExecuted'] === true;
+      const isOther = id !== '' && read.some((it) => it.id === id && it.isForeign !== isForeign);
+      const refused = isOther ? { refusal: ranAlready } : {};
+      if (isForeign) {
+        const index = local.get(id);
+        return index === undefined ? [] : [{ type: 'toolCall', index, id, ...refused }];
+      }
       const shown = confirmed(preview, part);
       const index = shown?.index ?? count++;
+      local.set(id, index);
       const metadata = mergedMetadata(preview?.metadata, part['providerMetadata']);
       return [
         ...(shown === undefined ? [named(index, id, toolNameOf(textAt(part, 'toolName')))] : []),
@@ -119,6 +128,7 @@ export const createToolInputs = (
           ...idOf(id),
           ...decided(shown?.deltas.join('') ?? '', part['input']),
           ...toVendorData(vendor, metadata),
+          ...refused,
         },
       ];
     },
@@ -128,6 +138,9 @@ export const createToolInputs = (
       chunk.type === 'toolCall' && chunk.index !== undefined && unconfirmed.has(chunk.index),
   };
 };
+
+const ranAlready =
+  'Not run: your message has a tool call with the same id that the provider has run itself.';
 
 /** The value of an input: its JSON may be written in several ways. */
 const inputOf = ({ input }: JsonRecord): unknown =>

@@ -160,24 +160,31 @@ describe('the tools that run', () => {
   const sorted = (runs: readonly unknown[]): readonly string[] =>
     runs.map((it) => JSON.stringify(it)).sort();
 
-  /** The whole, local calls, once each; `undefined` if the answer is broken. They run in the order of their previews. */
+  /**
+   * The whole, local calls, once each, unless another call has the same id; `undefined` if the answer is broken. They run in the order
+   * of their previews.
+   */
   const expected = (parts: readonly Part[], unified: string): readonly unknown[] | undefined => {
     const open = new Map<unknown, boolean>();
     const calls = new Map<string, Part>();
+    const byId = new Map<unknown, Set<string>>();
     for (const [place, part] of parts.entries()) {
       if (part.type === 'tool-input-start') open.set(part.id, part.providerExecuted !== true);
       if (part.type === 'tool-input-delta' && !open.has(part.id)) return undefined;
       if (part.type !== 'tool-call') continue;
       open.delete(part.toolCallId);
-      if (part.providerExecuted === true) continue;
-      const { toolCallId, toolName, input: given } = part;
-      const key = JSON.stringify([toolCallId || place, toolName, given]);
-      if (!calls.has(key)) calls.set(key, part);
+      const { toolCallId, toolName, input: given, providerExecuted = false } = part;
+      const id = toolCallId || place;
+      const what = JSON.stringify([toolName, given, providerExecuted]);
+      byId.set(id, (byId.get(id) ?? new Set()).add(what));
+      const key = JSON.stringify([id, what]);
+      if (!providerExecuted && !calls.has(key)) calls.set(key, { ...part, id: String(id) });
     }
     if (unified === 'length') return [];
     if ([...open.values()].includes(true)) return undefined;
+    const single = [...byId].flatMap(([id, whats]) => (whats.size === 1 ? [String(id)] : []));
     return [...calls.values()]
-      .filter(({ toolName }) => toolName !== 'web_search')
+      .filter(({ toolName, id = '' }) => toolName !== 'web_search' && single.includes(id))
       .map((it) => [it.toolName, JSON.parse(it.input ?? '')]);
   };
 
@@ -214,13 +221,23 @@ describe('the tools that run', () => {
     expect((await run([...none, finish()])).runs).toEqual([['add', {}]]);
   });
 
-  it('include those with other arguments, or without an id', async () => {
-    for (const ids of ['c1', '']) {
-      const two = [
-        call(ids, 'add', '{"a":1}'),
-        call(ids, 'add', ids === '' ? '{"a":1}' : '{"a":2}'),
-      ];
-      expect((await run([...two, finish()])).runs).toHaveLength(2);
+  it('X7: include those without an id, and none of an id that different calls have', async () => {
+    const two = ['{"a":1}', '{"a":2}'];
+    const none = two.map((given) => call('', 'add', given));
+    expect((await run([...none, finish()])).runs).toHaveLength(2);
+    const others = [
+      two.map((given) => call('c1', 'add', given)),
+      [call('c1', 'add', '{}'), call('c1', 'drop', '{}')],
+      [call('c1', 'add', '{}'), call('c1', 'add', '{}', server)],
+      [call('c1', 'add', '{}', server), call('c1', 'add', '{}')],
+      [...preview('c1', 'add', '{}'), call('c1', 'add', '{}'), call('c1', 'web', '{}', server)],
+    ];
+    for (const parts of others) {
+      const { runs, events } = await run([...parts, finish()]);
+      expect(runs).toEqual([]);
+      const refused = replyIn(events)?.toolCalls ?? [];
+      expect(refused.length).toBeGreaterThan(0);
+      for (const { output } of refused) expect(output).toMatch(/same id/);
     }
   });
 });

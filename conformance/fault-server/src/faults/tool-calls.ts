@@ -46,7 +46,7 @@ const oddAnswers: readonly OddAnswer[] = [
   },
   {
     id: 'same-id-twice',
-    about: 'Two tool uses have one id.',
+    about: 'Two tool uses have one id, and other arguments: neither runs.',
     answers: [
       {
         toolCalls: [
@@ -55,7 +55,7 @@ const oddAnswers: readonly OddAnswer[] = [
         ],
       },
     ],
-    runs: runsBoth,
+    runs: [],
   },
   {
     id: 'same-id-each-turn',

@@ -1,5 +1,5 @@
 import { exactJson, hasInexact, toExactJson } from '../values/exact-json.js';
-import { defined, isRecord, isTooDeep, mayRepeatKeys } from '../values/json.js';
+import { defined, isRecord, isSameJson, isTooDeep, mayRepeatKeys } from '../values/json.js';
 import type { Suspends, ToolCallBlock, VendorData } from '../values/message.js';
 
 import type { ModelChunk } from './model.js';
@@ -13,6 +13,10 @@ export interface ToolPart {
   readonly key: Pick<ToolCallChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
+  /** An earlier part has its id: it is the same call again, or contradicts it. */
+  readonly isAgain?: boolean;
+  /** An earlier part whose name its own may continue, unless it has arguments. */
+  readonly mayContinue?: ToolPart;
   /** It was continued under another id. */
   isMixed?: boolean;
   /** As the events of its deltas name it. */
@@ -40,11 +44,15 @@ export const createToolParts = (
   known: readonly ToolPart[] = [],
 ): ToolParts => {
   const parts: ToolPart[] = [...known];
+  const ids = new Set<string>();
   const freeId = createFreeId((id) => isTaken(id) || known.some((part) => part.id === id));
 
   const begin = (chunk: ToolCallChunk, response: number): ToolPart => {
     const { index, name = '' } = chunk;
     const given = idOf(chunk);
+    const before =
+      name === '' ? undefined : parts.findLast((it) => mayBeginName(it, chunk, response));
+    const key = given === undefined ? undefined : `${response}/${given}`;
     const part: ToolPart = {
       type: 'tool',
       id: freeId(given ?? `call_${iteration}_${parts.length}`),
@@ -56,10 +64,13 @@ export const createToolParts = (
       },
       json: [],
       name,
+      ...(key !== undefined && ids.has(key) && { isAgain: true }),
+      ...(before !== undefined && { mayContinue: before }),
     };
-    const rival =
-      name === '' ? undefined : parts.findLast((it) => contradicts(it, chunk, response));
-    if (rival !== undefined) rival.refusal = part.refusal = notTogether;
+    // Without arguments yet, the earlier call may also have got those of this one.
+    if (before !== undefined && (before.isMixed === true || hasNoArguments(before)))
+      before.refusal = part.refusal = notTogether;
+    if (key !== undefined) ids.add(key);
     parts.push(part);
     return part;
   };
@@ -77,6 +88,8 @@ export const createToolParts = (
       const part = begun ?? begin(chunk, response);
       if (part.name === '') part.name = chunk.name ?? '';
       if (chunk.json !== undefined) part.json.push(chunk.json);
+      // Further pieces of arguments that were whole contradict them.
+      if (part.input !== undefined && (chunk.json ?? '').trim() !== '') part.refusal = notTogether;
       if (chunk.input !== undefined) part.input = chunk.input;
       if (chunk.refusal !== undefined) part.refusal = chunk.refusal;
       if (chunk.suspends !== undefined) part.suspends = chunk.suspends;
@@ -92,11 +105,59 @@ const noArguments: ReadonlySet<string> = new Set(['', 'null', '[]', '""']);
 const notTogether =
   'Not run: the name or the arguments of this tool call came in pieces that do not fit together. Call the tool again.';
 
+const notOne =
+  'Not run: several different tool calls of your message have the same id. Call the tools again, one per message.';
+
+/**
+ * The tool calls of the parts of one message. The same call again, with its id, is one. Different calls with one id do not run:
+ * one of them may be a preview of the other. Nor do two calls if the name of the second may be the rest of that of the first.
+ */
+export const toToolCalls = (parts: readonly ToolPart[]): ReadonlyMap<ToolPart, ToolCallBlock> => {
+  const torn = tornNames(parts);
+  const calls = new Map(parts.map((part) => [part, toToolCall(part, torn)]));
+  const refuse = (part: ToolPart, refusal: string): void => {
+    const call = calls.get(part);
+    if (call !== undefined) calls.set(part, { refusal, ...call });
+  };
+  for (const part of parts) {
+    if (part.mayContinue === undefined || !hasNoArguments(part)) continue;
+    refuse(part, notTogether);
+    refuse(part.mayContinue, notTogether);
+  }
+  for (const [first, ...others] of withOneId(parts)) {
+    const distinct = others.filter((it) => !isSameCall(calls.get(first), calls.get(it)));
+    for (const it of others) if (!distinct.includes(it)) calls.delete(it);
+    if (distinct.length > 0) for (const it of [first, ...distinct]) refuse(it, notOne);
+  }
+  return calls;
+};
+
+type Several = readonly [ToolPart, ...ToolPart[]];
+
+/** The parts whose id came more than once. */
+const withOneId = (parts: readonly ToolPart[]): readonly Several[] => {
+  if (!parts.some(({ isAgain }) => isAgain)) return [];
+  const byId = new Map<string, [ToolPart, ...ToolPart[]]>();
+  for (const part of parts) {
+    const { id, response } = part.key;
+    if (id === undefined) continue;
+    const known = byId.get(`${response}/${id}`);
+    if (known === undefined) byId.set(`${response}/${id}`, [part]);
+    else known.push(part);
+  }
+  return [...byId.values()];
+};
+
+const isSameCall = (one: ToolCallBlock | undefined, other: ToolCallBlock | undefined): boolean =>
+  one?.name === other?.name &&
+  one?.invalidInput === other?.invalidInput &&
+  isSameJson(one?.input, other?.input);
+
 /**
  * The names of calls with arguments that are no JSON, and `''` for arguments without a name. They are empty unless there is a call
  * without arguments, which these may belong to.
  */
-export const tornNames = (parts: readonly ToolPart[]): ReadonlySet<string> =>
+const tornNames = (parts: readonly ToolPart[]): ReadonlySet<string> =>
   new Set(
     parts.some(hasNoArguments)
       ? parts.filter((part) => part.name === '' || isTorn(part)).map(({ name }) => name)
@@ -110,7 +171,7 @@ const isTorn = (part: ToolPart): boolean =>
   part.input === undefined && !hasNoArguments(part) && exactJson(part.json.join('')) === undefined;
 
 /** `torn` are the `tornNames` of its message. */
-export const toToolCall = (part: ToolPart, torn: ReadonlySet<string>): ToolCallBlock => {
+const toToolCall = (part: ToolPart, torn: ReadonlySet<string>): ToolCallBlock => {
   const { id, name, input, json, suspends, vendorData } = part;
   const isApart = torn.size > 0 && hasNoArguments(part) && (torn.has('') || torn.has(name));
   const refusal = part.refusal ?? (isApart && name !== '' ? notTogether : undefined);
@@ -171,11 +232,8 @@ const isNamedAt = (
   name !== '' &&
   input === undefined;
 
-/**
- * Whether a further name may be the rest of an earlier one: it has the same id or index, and nothing of the call but its name is known.
- * Or the earlier call may have got the arguments of this one.
- */
-const contradicts = (part: ToolPart, chunk: ToolCallChunk, response: number): boolean => {
+/** Whether a further name may be the rest of an earlier one, or name the same call again: it has the same id or index. */
+const mayBeginName = (part: ToolPart, chunk: ToolCallChunk, response: number): boolean => {
   const { key } = part;
   if (part.isMixed === true) return isNamedAt(part, chunk, response);
   const id = idOf(chunk);
@@ -184,7 +242,6 @@ const contradicts = (part: ToolPart, chunk: ToolCallChunk, response: number): bo
   return (
     key.response === response &&
     part.name !== '' &&
-    hasNoArguments(part) &&
     ((id !== undefined && id === key.id) ||
       (chunk.index !== undefined && chunk.index === key.index)) &&
     !isOther(id, key.id) &&

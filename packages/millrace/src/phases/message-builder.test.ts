@@ -84,36 +84,74 @@ describe('a draft', () => {
     expect(toolsIn(toolCall('f', { x: 1 }), toolCall('f', { x: 1 }))).toHaveLength(2);
   });
 
-  it('R4: an id that the conversation knows, or that is given twice, becomes unique', () => {
+  it('R4: an id that the conversation knows becomes unique', () => {
     const draft = draftOf(
       [
         { type: 'toolCall', index: 0, id: 'a', name: 'f', json: '{}' },
-        { type: 'toolCall', index: 1, id: 'a', name: 'f', json: '{}' },
-        { type: 'toolCall', index: 2, id: '__proto__', name: 'f', json: '{}' },
+        { type: 'toolCall', index: 1, id: '__proto__', name: 'f', json: '{}' },
       ],
       ['a'],
     );
-    expect(toolCallsOf(draft.message()).map(({ id }) => id)).toEqual(['a_2', 'a_3', '__proto__']);
+    expect(toolCallsOf(draft.message()).map(({ id }) => id)).toEqual(['a_2', '__proto__']);
   });
 
-  it('R4: thousands of tool uses of one id stay apart, in little time', () => {
-    const same = Array.from({ length: 4000 }, () => toolCall('f', {}, 'a'));
-    const ids = toolsIn(...same).map(({ id }) => id);
-    expect(new Set(ids).size).toBe(4000);
+  it('X7: thousands of calls of one id are one, or refused, in little time', () => {
+    const [same, other] = [0, 1].map((by) =>
+      toolsIn(...Array.from({ length: 4000 }, (_, at) => toolCall('f', { at: at * by }, 'a'))),
+    );
+    expect(same).toHaveLength(1);
+    expect(new Set(other?.map(({ id }) => id)).size).toBe(4000);
+    expect(other?.every(({ refusal }) => refusal?.includes('the same id'))).toBe(true);
   });
 
-  it('X7: a whole call that comes again, with its id and index, is one call', () => {
-    const whole = (input: unknown, index?: number): ModelChunk => ({
-      type: 'toolCall',
-      id: 'a',
-      name: 'f',
-      input,
+  describe('X7: one id is one call', () => {
+    const whole = (index: number | undefined, input: unknown, name = 'f'): ModelChunk => ({
+      ...{ type: 'toolCall', id: 'a', name, input },
       ...(index === undefined ? {} : { index }),
     });
-    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 1 }, 0))).toHaveLength(1);
-    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 2 }, 0))).toHaveLength(2);
-    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 1 }, 1))).toHaveLength(2);
-    expect(toolsIn(whole({ a: 1 }), whole({ a: 1 }))).toHaveLength(2);
+    const inPieces = (index: number, ...pieces: readonly string[]): readonly ModelChunk[] =>
+      pieces.map((json, at) => ({
+        ...{ type: 'toolCall', index, id: 'a', json },
+        ...(at === 0 ? { name: 'f' } : {}),
+      }));
+
+    it.each<[string, readonly ModelChunk[]]>([
+      ['with its index', [whole(0, { a: 1 }), whole(0, { a: 1 })]],
+      ['with another index', [whole(0, { a: 1 }), whole(1, { a: 1 })]],
+      ['without an index', [whole(undefined, { a: 1 }), whole(undefined, { a: 1 })]],
+      ['in other pieces', [...inPieces(0, '{"a"', ':1}'), ...inPieces(1, '{ "a": 1 }')]],
+      ['whole and in pieces', [whole(0, { a: 1 }), ...inPieces(1, '{"a":1}')]],
+    ])('that comes again %s', (_, chunks) => {
+      const draft = draftOf([]);
+      const shown = chunks.map((chunk) => draft.add(chunk)?.toolCall?.id);
+      expect(toolCallsOf(draft.message())).toMatchObject([{ id: 'a', input: { a: 1 } }]);
+      expect(toolCallsOf(draft.message())[0]).not.toHaveProperty('refusal');
+      expect(new Set(shown.filter((id) => id !== undefined))).toEqual(new Set(['a']));
+      expect(draft.deltas()).toHaveLength(1);
+    });
+
+    it.each<[string, readonly ModelChunk[]]>([
+      ['other arguments', [whole(0, { a: 1 }), whole(0, { a: 2 })]],
+      ['other arguments at another index', [whole(0, { a: 1 }), whole(1, { a: 2 })]],
+      ['other arguments, without an index', [whole(undefined, { a: 1 }), whole(undefined, {})]],
+      ['another name', [whole(0, { a: 1 }), whole(1, { a: 1 }, 'g')]],
+      ['other arguments in pieces', [...inPieces(0, '{"a":1}'), ...inPieces(1, '{"a":', '2}')]],
+      ['arguments that are not JSON', [...inPieces(0, '{"a":1}'), ...inPieces(1, '{"a":')]],
+    ])('and neither runs if it comes again with %s', (_, chunks) => {
+      const calls = toolsIn(...chunks);
+      expect(calls.map(({ id }) => id)).toEqual(['a', 'a_2']);
+      for (const { refusal } of calls) expect(refusal).toMatch(/the same id/);
+    });
+
+    it('and other calls of the message run', () => {
+      const other: ModelChunk = { type: 'toolCall', id: 'b', name: 'g', input: {} };
+      const calls = toolsIn(whole(0, { a: 1 }), other, whole(1, { a: 2 }), whole(2, { a: 1 }));
+      expect(calls.map(({ id, refusal }) => [id, refusal === undefined])).toEqual([
+        ['a', false],
+        ['b', true],
+        ['a_2', false],
+      ]);
+    });
   });
 
   it('R4: arguments that are no JSON object are kept aside, and none are an empty object', () => {
@@ -214,6 +252,53 @@ describe('a draft', () => {
         { index: 0, name: 'a' },
         { index: 0, name: 'b' },
         { index: 0, name: 'c', json: '{}' },
+      ],
+      [
+        'the rest of a name after the arguments',
+        [],
+        { index: 0, id: 'a', name: 'delete', json: '{"x":1}' },
+        { index: 0, name: '_draft', json: '' },
+      ],
+      [
+        'the rest of a name after the arguments, with the id',
+        [],
+        { index: 0, id: 'a', name: 'delete', json: '{"x":1}' },
+        { index: 0, id: 'a', name: '_draft' },
+      ],
+      [
+        'the rest of a name after the arguments, with the id alone',
+        [],
+        { id: 'a', name: 'delete', json: '{"x":1}' },
+        { id: 'a', name: '_draft' },
+      ],
+      [
+        'the rest of a name after arguments that are a value',
+        [],
+        { index: 0, name: 'delete', input: { x: 1 } },
+        { index: 0, name: '_draft' },
+      ],
+      [
+        'a name in two pieces after the arguments',
+        [],
+        { index: 0, id: 'a', json: '{"x":1}' },
+        { index: 0, name: 'delete' },
+        { index: 0, name: '_draft' },
+      ],
+      [
+        'a name in three pieces around the arguments',
+        [],
+        { index: 0, name: 'a' },
+        { index: 0, name: 'b', json: '{"x":1}' },
+        { index: 0, name: 'c' },
+      ],
+      [
+        'a further call with one index, each with arguments',
+        [
+          ['f', { x: 1 }],
+          ['g', { y: 2 }],
+        ],
+        { index: 0, name: 'f', json: '{"x":1}' },
+        { index: 0, name: 'g', json: '{"y":2}' },
       ],
       [
         'a name in each piece, without an id',

@@ -18,7 +18,7 @@ import { type MillraceError, misuse } from '../values/errors.js';
 import { defined } from '../values/json.js';
 import { hasEnded, type Run } from '../run.js';
 import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
-import { createToolParts, toToolCall, tornNames, written } from '../models/tool-parts.js';
+import { createToolParts, toToolCalls, written } from '../models/tool-parts.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export interface MessageBuilder {
@@ -118,6 +118,7 @@ export const createMessageBuilder = ({
     return part;
   };
   const addText = (chunk: Extract<ModelChunk, { type: TextPart['type'] }>): ChunkOf | undefined => {
+    if ('isDamaged' in chunk && chunk.text === '') return undefined;
     const part = openPart(chunk.type);
     const { parts } = attempt;
     const before = part.separate === true && hasNoText(part) ? tailOf(parts) : '';
@@ -139,11 +140,11 @@ export const createMessageBuilder = ({
     return citationDelta(builder.messageId, citation);
   };
 
-  const addToolCall = (chunk: ToolCallChunk): ChunkOf => {
+  const addToolCall = (chunk: ToolCallChunk): ChunkOf | undefined => {
     const { part, isNew } = attempt.tools.add(chunk, response);
     if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
-    return toolDelta(builder.messageId, part, delta);
+    return part.isAgain === true ? undefined : toolDelta(builder.messageId, part, delta);
   };
 
   const add = (chunk: MessageChunk): ChunkOf | undefined => {
@@ -215,7 +216,7 @@ export const createMessageBuilder = ({
     message: () => {
       if (made !== undefined) return made;
       const vendor = joinedFacts(earlierFacts, facts);
-      const torn = tornNames(attempt.parts.filter((part) => part.type === 'tool'));
+      const calls = toToolCalls(attempt.parts.filter((part) => part.type === 'tool'));
       return (made = {
         id: builder.messageId,
         role: 'assistant',
@@ -223,7 +224,7 @@ export const createMessageBuilder = ({
         // Tool calls of a truncated message may be incomplete.
         content: attempt.parts
           .filter(({ type }) => builder.halt === undefined || type !== 'tool')
-          .flatMap((part) => toBlock(part, torn)),
+          .flatMap((part) => toBlock(part, calls)),
         ...(vendor === undefined ? {} : { vendor }),
       });
     },
@@ -324,6 +325,7 @@ const wholeDeltas = (
     case 'whole':
       return [blockDelta(messageId, part.block)];
     case 'tool': {
+      if (part.isAgain === true) return [];
       const delta = part.input === undefined ? part.json.join('') : written(part.input);
       return [toolDelta(messageId, part, delta)];
     }
@@ -349,12 +351,15 @@ const seal = (part: TextPart, chunk: ChunkOfType<TextPart['type']>): void => {
   if ((signature ?? vendorData) !== undefined) part.isClosed = true;
 };
 
-const toBlock = (part: ContentPart, torn: ReadonlySet<string>): readonly AssistantBlock[] => {
+const toBlock = (
+  part: ContentPart,
+  calls: ReturnType<typeof toToolCalls>,
+): readonly AssistantBlock[] => {
   switch (part.type) {
     case 'whole':
       return [part.block];
     case 'tool':
-      return [toToolCall(part, torn)];
+      return [calls.get(part) ?? []].flat();
     case 'text': {
       const { deltas, separate, phase, vendorData } = part;
       const text = deltas.join('');
