@@ -2,7 +2,7 @@ import type { ModelChunk } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { encodeSignature, type JsonRecord, signatureChunks } from '@millrace/wire';
 import { defaultInput } from './custom-tools.js';
-import { fieldsOf, textIn } from './fields.js';
+import { fieldsOf, indexIn, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
 
 export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName' | 'textInput'> {
@@ -68,12 +68,14 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
     read: (call) => {
       isNew = true;
       release();
-      const { index, id, function: called, custom, extra_content: extra } = call;
+      const { function: called, custom, extra_content: extra } = call;
       if (isRecord(custom)) return customs.read(call, custom, isFinished);
       if (called === undefined && foreign.read(call)) return isFinished ? foreign.finish() : [];
       const chunk = callOf(called, source);
-      if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
-      if (textIn(id) !== '') chunk.id = textIn(id);
+      const index = indexIn(call['index']);
+      const id = idIn(call['id']);
+      if (index !== undefined && source.sendsWholeCalls !== true) chunk.index = index;
+      if (id !== '') chunk.id = id;
       return isRecord(extra)
         ? [...signatureChunks(encodeSignature(source.vendor, 'extra_content', extra)), chunk]
         : [chunk];
@@ -108,11 +110,10 @@ const createCustomCalls = ({ vendor, toolName, textInput }: CallSource) => {
   };
   return {
     read: (call: JsonRecord, custom: JsonRecord, isFinished: boolean): readonly ModelChunk[] => {
-      const index = typeof call['index'] === 'number' ? call['index'] : undefined;
-      const id = textIn(call['id']);
+      const index = indexIn(call['index']);
+      const id = idIn(call['id']);
       const known = customs.findLast(
-        (it) =>
-          (call['index'] === undefined || it.index === call['index']) && (id || it.id) === it.id,
+        (it) => (index === undefined || it.index === index) && (id || it.id) === it.id,
       );
       if (known === undefined) return [begin(index, id, custom)];
       known.texts.push(textIn(custom['input']));
@@ -169,6 +170,9 @@ const grownField = (known: unknown, piece: unknown): unknown => {
   if (isRecord(known) && isRecord(piece)) return grown(known, piece);
   return piece ?? known;
 };
+
+/** Some servers send numbers as ids. */
+const idIn = (id: unknown): string => (typeof id === 'number' ? String(id) : textIn(id));
 
 /** Reads the name and arguments of a call. Some servers send the arguments as an object. */
 const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {

@@ -180,7 +180,10 @@ describe('quirks', () => {
     expect(call({ index: null, id: '', function: { name: '', arguments: 'x' } })).toEqual([
       use({ json: 'x' }),
     ]);
-    expect(call({ id: 7, index: '0', function: null })).toEqual([use({ json: '' })]);
+    expect(call({ id: 7, index: '0', function: null })).toEqual([
+      use({ index: 0, id: '7', json: '' }),
+    ]);
+    expect(call({ id: {}, index: 'first', function: null })).toEqual([use({ json: '' })]);
     expect(call({ id: 'c1', function: { arguments: null } })).toEqual([
       use({ id: 'c1', json: '' }),
     ]);

@@ -12,7 +12,7 @@ import {
 import { type CallSource, createChatCalls } from './chat-calls.js';
 import { createChatSources, referenceChunks } from './chat-sources.js';
 import { chatFacts } from './facts.js';
-import { fieldsOf, listIn, textIn } from './fields.js';
+import { fieldsOf, indexIn, listIn, textIn } from './fields.js';
 import { finishChunks } from './finish-reason.js';
 import { malformedReason } from './malformed-call.js';
 import { createReasoningDetails, detailText } from './reasoning-details.js';
@@ -91,8 +91,8 @@ const none: readonly ModelChunk[] = [];
 const choiceIn = ({ choices }: JsonRecord): JsonRecord => {
   for (const choice of listIn(choices)) {
     const fields = fieldsOf(choice);
-    const { index } = fields;
-    if (typeof index !== 'number' || index <= 0 || index === Infinity) return fields;
+    const index = indexIn(fields['index']) ?? 0;
+    if (index <= 0 || index === Infinity) return fields;
   }
   return nothing;
 };

@@ -20,3 +20,9 @@ export const listIn = (field: unknown): readonly unknown[] =>
       : nothing;
 
 const nothing: readonly unknown[] = [];
+
+/** An index, which some servers send as a string: without it, the arguments of one call would be those of another. */
+export const indexIn = (value: unknown): number | undefined => {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+};

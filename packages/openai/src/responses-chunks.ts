@@ -1,10 +1,12 @@
 import type { ModelChunk } from 'millrace';
+import { defined } from 'millrace/values';
 import { at, listAt, type Reader, textAt } from '@millrace/wire';
 import { citationOf } from './citations.js';
 import { fieldsOf, textIn } from './fields.js';
 import { createOpenItems } from './open-items.js';
 import { endChunks, endedBy } from './responses-end.js';
 import {
+  absorb,
   absorbPart,
   addAnnotation,
   callPart,
@@ -115,7 +117,7 @@ const doneChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks 
       return annotationChunks(event, ledger, source);
     case 'response.function_call_arguments.done': {
       const call = itemOf('function_call');
-      settle(partOf(call, callPart), event['arguments'], rank.value);
+      absorb(call, defined({ name: event['name'], arguments: event['arguments'] }), rank.value);
       return ledger.catchUp(call);
     }
     case 'response.custom_tool_call_input.done': {

@@ -293,13 +293,19 @@ const callUnit = (item: OutputItem, source: ReaderSource, isFinal: boolean): Uni
   key: callPart,
   kind: 'call',
   identity: callIdentity(item),
-  start: isAnnounced(item) ? [callStart(item, source)] : [],
+  start: isAnnounced(item) ? [callStart(item, source)] : nameless(item, isFinal),
   text:
     item.type === 'custom_tool_call'
       ? customText(item, source, isFinal)
       : valueOf(partOf(item, callPart)),
   ends: namespaceOf(item, source),
 });
+
+/** Arguments whose name never came may be those of another call, which does not run beside them. */
+const nameless = (item: OutputItem, isFinal: boolean): readonly ModelChunk[] =>
+  isFinal && valueOf(partOf(item, callPart)) !== ''
+    ? [{ type: 'toolCall', index: item.callIndex }]
+    : [];
 
 /** A tool that the vendor's search has loaded is in a namespace, which the next request must repeat. */
 const namespaceOf = (

@@ -268,12 +268,28 @@ export class Ledger {
       seen.push(item);
       return [item];
     });
-    if (listed.length === 0) return known.sort(byIndex);
-    const others = known.filter((item) => isSettled(item) || !this.#isStreamed(item));
+    const others = known.filter(
+      (item) =>
+        !this.#isReplaced(item) &&
+        (listed.length === 0 || isSettled(item) || !this.#isStreamed(item)),
+    );
+    if (listed.length === 0) return others.sort(byIndex);
     return others.reduce<readonly OutputItem[]>((items, item) => {
       const next = items.findIndex((it) => byIndex(it, item) > 0);
       return next === -1 ? [...items, item] : items.toSpliced(next, 0, item);
     }, listed);
+  }
+
+  /** Whether a call is another one by its end: a later item has its ID. Items that a server gives one ID are each completed. */
+  #isReplaced(item: OutputItem): boolean {
+    const { type, fields, rank: own } = item;
+    return (
+      this.#isStreamed(item) &&
+      textIn(fields['id']) !== '' &&
+      this.#items.some(
+        (it) => it.type === type && it.fields['id'] === fields['id'] && it.rank > own,
+      )
+    );
   }
 
   #match(known: readonly OutputItem[], given: unknown, index: number): OutputItem | undefined {
@@ -307,8 +323,8 @@ const isSameCall = ({ fields }: OutputItem, callId: string): boolean =>
 const isRepeated = ({ type, fields }: OutputItem, given: unknown): boolean => {
   const [id, callId] = [textAt(given, 'id'), textAt(given, 'call_id')];
   if (type !== textAt(given, 'type') || callId !== textIn(fields['call_id'])) return false;
-  if (id !== '') return id === fields['id'];
-  return callId !== '' && fieldsKey(fields) === fieldsKey(fieldsOf(given));
+  if (callId === '') return id !== '' && id === fields['id'];
+  return fieldsKey(fields) === fieldsKey(fieldsOf(given));
 };
 
 const fieldsKey = ({ name, arguments: written, input }: JsonRecord): string =>
