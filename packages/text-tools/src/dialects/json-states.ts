@@ -3,9 +3,17 @@ import { type Capture, emittingCapture, silentCapture } from './capture.js';
 import { withDoubled } from './json-scan.js';
 import { closeFence } from './fence-marks.js';
 import type { Reading } from './parse-result.js';
-import { addFault, actionInText, repairedFrom, invalidate } from './parse-result.js';
-import type { Lookahead, Undecided } from './scanner.js';
-import { lookAhead, afterSpace, hasMark, inputLabelAt, jsonAt, maxPeek } from './scanner.js';
+import { addCalls, addFault, actionInText, repairedFrom, invalidate } from './parse-result.js';
+import type { LabelWords, Lookahead, Undecided } from './scanner.js';
+import {
+  afterSpace,
+  hasMark,
+  inputLabelAt,
+  jsonAt,
+  labelAt,
+  lookAhead,
+  maxPeek,
+} from './scanner.js';
 import { fits, hasArguments, readArguments, readCaptured } from './read-entry.js';
 import type { Channel } from './output-channel.js';
 
@@ -18,6 +26,7 @@ export type JsonStates = ReturnType<typeof createJsonStates>;
 export const createJsonStates = (parser: ParserState) => {
   const { dialect, words, result, needs, cursor, output } = parser;
   const { emitter } = output;
+  const actionWords = words.filter(([, label]) => label === 'action');
   let capture: Capture = silentCapture(needs);
   /** How much of the JSON is shown as text, because it looks like data. */
   let shown = 0;
@@ -241,7 +250,7 @@ export const createJsonStates = (parser: ParserState) => {
     }
     if (calls.length > 0) output.reclassifyAsThought();
     parser.followsEmbedded ||= parser.isEmbedded && calls.length > 0;
-    result.calls.push(...calls);
+    addCalls(result, calls);
     result.repairs.push(...repairs);
     if (!isEmitted && answer !== undefined) output.giveAnswer(answer, undefined);
     capture = silentCapture(needs);
@@ -317,7 +326,8 @@ export const createJsonStates = (parser: ParserState) => {
     if (!cursor.isLineStart && !text.startsWith('{')) {
       const line = cursor.lengthUntil(/\n/g, 0);
       if (line === cursor.left && !cursor.isEnd && line < 1_000) return false;
-      if (textContinues(cursor.peek(Math.min(line, 1_000))))
+      const rest = cursor.peek(Math.min(line, 1_000));
+      if (textContinues(rest) || hasLabel(rest, actionWords))
         invalidate(result, parser.last, cursor.taken.trim());
     }
     return endTrail();
@@ -331,6 +341,13 @@ export const createJsonStates = (parser: ParserState) => {
 };
 
 const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
+
+/** Whether a line has a label anywhere, and not only at its start. */
+const hasLabel = (line: string, words: LabelWords): boolean =>
+  [...line.matchAll(/(?<=[\s*_`("])\S/gu)].some(({ index }) => {
+    const found = labelAt(line.slice(index), words, true);
+    return found !== undefined && found !== 'more';
+  });
 
 const textContinues = (line: string): boolean =>
   /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));

@@ -1,6 +1,6 @@
-import type { Repair } from 'millrace/values';
+import { isSameJson, type Repair } from 'millrace/values';
 
-interface ParsedToolCall {
+export interface ParsedToolCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
@@ -61,6 +61,8 @@ export interface ParseResult {
   fault: Fault | undefined;
   skipped: number;
   conflict: string | undefined;
+  /** Text of its own follows an action: another action after it may replace the first. */
+  hasRemark: boolean;
   /** The tool of a runnable action within prose: the prose is not the answer. */
   mentionedTool: string | undefined;
   answer: string[] | undefined;
@@ -76,6 +78,7 @@ export const createParseResult = (): ParseResult => ({
   fault: undefined,
   skipped: 0,
   conflict: undefined,
+  hasRemark: false,
   mentionedTool: undefined,
   answer: undefined,
   prose: [],
@@ -91,12 +94,27 @@ export const resetToThought = (result: ParseResult): void => {
 export const actionInText =
   'It has an action within other text, so the action may be an example. Write only the action, or your answer in its own form.';
 
+const replacedAction =
+  'It has several different actions, so it is unclear which one you mean. Write the one that you mean, and nothing after it.';
+
+/** Adds the calls of an action. After text of its own, an action that differs may replace those before it. */
+export const addCalls = (result: ParseResult, calls: readonly ParsedToolCall[]): void => {
+  const isSame = (call: ParsedToolCall): boolean =>
+    result.calls.some((it) => it.name === call.name && isSameJson(it.input, call.input));
+  if (result.hasRemark && !calls.every(isSame)) result.conflict ??= replacedAction;
+  result.calls.push(...calls);
+};
+
 export const hasToolCall = ({ calls, fault }: ParseResult): boolean =>
   calls.length > 0 || fault !== undefined;
 
 export const addFault = (result: ParseResult, problem: Problem, text: string): void => {
-  if (result.calls.length > 0) result.skipped += 1;
-  else result.fault ??= { ...problem, text };
+  if (result.calls.length === 0) {
+    result.fault ??= { ...problem, text };
+    return;
+  }
+  result.skipped += 1;
+  if (result.calls.some(({ name }) => name === problem.tool)) result.conflict ??= replacedAction;
 };
 
 export const invalidate = (result: ParseResult, { calls, answer }: Reading, text: string): void => {

@@ -294,8 +294,12 @@ export const createReader = ({
     followsEmbedded: false,
     input: () => false,
     addText: (text) => {
+      const isText = text.trim() !== '';
       const mayBeExample = parser.followsTemplate || parser.followsEmbedded;
-      if (mayBeExample && text.trim() !== '') result.conflict ??= actionInText;
+      if (mayBeExample && isText) result.conflict ??= actionInText;
+      // After a labelled thought, the action is the next step, which is refused. A list has all actions of a step.
+      const isNextStep = output.isLabelled && !dialect.isList;
+      if (result.calls.length > 0 && isText && !isNextStep) result.hasRemark = true;
       output.addText(text);
     },
     toProse: () => {
