@@ -200,7 +200,7 @@ describe('the tools that run', () => {
       }),
       { numRuns: 300 },
     );
-    expect(ran).toBeGreaterThan(20);
+    expect(ran).toBeGreaterThan(5);
   });
 
   it('do not include one that the answer repeats, in any form of its JSON', async () => {

@@ -223,7 +223,7 @@ describe('P1: an agent with textTools', () => {
   });
 
   it('P6: a second action reaches the model as an observation', async () => {
-    const two = `${scripts.action[0]}\nAction: {"tool": "weather", "inputs": {"city": "Oslo"}}`;
+    const two = `${scripts.action[0]}\nAction: {"tool": "fly", "inputs": {"city": "Oslo"}}`;
     const model = saying(two, scripts.action[1]);
     const events = await record(
       createAgent({ model: textTools(model, dialects.action), tools }).stream$('?'),
