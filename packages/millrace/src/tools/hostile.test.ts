@@ -178,7 +178,7 @@ describe('hostile arguments', () => {
   );
 
   it.each(['__proto__', 'toString', 'constructor', 'same', ''])(
-    'X7: the id %j, three times: each use runs once, with an id of its own',
+    'X7: the id %j, three times in a message: each has an id of its own, and none runs unless that was empty',
     async (id) => {
       const run = jest.fn(() => 'ran');
       const count = tool({ name: 'count', description: 'Counts.', run });
@@ -188,10 +188,25 @@ describe('hostile arguments', () => {
       }));
       const model = scriptedModel(uses, [text('done')]);
       const reply = await createAgent({ model, tools: [count] }).call('?');
-      expect(run).toHaveBeenCalledTimes(3);
+      expect(run).toHaveBeenCalledTimes(id === '' ? 3 : 0);
       const ids = reply.toolCalls.map(({ toolCallId }) => toolCallId);
       expect(new Set(ids).size).toBe(3);
-      expect(reply.toolCalls.every(({ isError }) => !isError)).toBe(true);
+      expect(reply.toolCalls.every(({ isError }) => isError === (id !== ''))).toBe(true);
+    },
+  );
+
+  it.each(['__proto__', 'toString', 'constructor', 'same', ''])(
+    'X7: the id %j, in three messages: each call runs once, with an id of its own',
+    async (id) => {
+      const run = jest.fn(() => 'ran');
+      const count = tool({ name: 'count', description: 'Counts.', run });
+      const turns = [0, 1, 2].map((n) => [
+        { type: 'toolCall', name: 'count', id, index: 0, json: `{"n":${n}}` } as const,
+      ]);
+      const model = scriptedModel(...turns, [text('done')]);
+      const reply = await createAgent({ model, tools: [count] }).call('?');
+      expect(run).toHaveBeenCalledTimes(3);
+      expect(new Set(reply.toolCalls.map(({ toolCallId }) => toolCallId)).size).toBe(3);
     },
   );
 });
