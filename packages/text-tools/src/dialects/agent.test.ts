@@ -229,8 +229,8 @@ describe('P1: an agent with textTools', () => {
       createAgent({ model: textTools(model, dialects.action), tools }).stream$('?'),
     );
     const told = lastText(model.requests[1]?.messages);
-    expect(told).toContain('Observation: [weather 1] Sunny in Rome');
-    expect(told).toContain('Not executed: one action per step.');
+    expect(told).toContain('Observation: [weather] Sunny in Rome');
+    expect(told).toContain('[fly] Error: Not executed: one action per step.');
     expect(told).not.toContain('Oslo');
     expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(2);
   });
