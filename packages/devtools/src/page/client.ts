@@ -4,6 +4,7 @@ import {
   concat,
   defer,
   EMPTY,
+  finalize,
   from,
   ignoreElements,
   map,
@@ -57,29 +58,43 @@ export interface ClientOptions {
 class Refused extends Error {}
 
 export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Client => {
-  const request$ = (path: string, method = 'GET', body?: object): Observable<Response> =>
-    defer(() =>
-      fetch(api + path, {
+  /** Sends a request, and reads its response. Unsubscribing ends both. */
+  const request$ = <T>(
+    path: string,
+    read$: (response: Response) => Observable<T>,
+    method = 'GET',
+    body?: object,
+  ): Observable<T> =>
+    defer(() => {
+      const leaving = new AbortController();
+      const response = fetch(api + path, {
         method,
         cache: 'no-store',
+        signal: leaving.signal,
         headers: {
           authorization: `Bearer ${token}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
-    ).pipe(catchError(noAnswer), mergeMap(accepted$));
+      });
+      return from(response).pipe(
+        catchError(noAnswer),
+        mergeMap(accepted$),
+        mergeMap(read$),
+        finalize(() => leaving.abort()),
+      );
+    });
   const inOrder$ = createQueue();
   const done$ = (path: string, method: string, body?: object): Observable<never> =>
-    request$(path, method, body).pipe(ignoreElements());
+    request$(path, () => EMPTY, method, body);
   return {
-    feed$: followed$(request$, wait$),
+    feed$: followed$(request$('feed', lines$), wait$),
     open$: (id) => done$(`calls/${encodeURIComponent(id)}`, 'GET'),
     search$: (text, writtenUntil) =>
       request$(
         `search?q=${encodeURIComponent(text)}${writtenUntil === undefined ? '' : `&until=${writtenUntil}`}`,
+        json$,
       ).pipe(
-        mergeMap(json$),
         map((body) => {
           const { ids, until } = fieldsOf(body);
           return {
@@ -88,21 +103,18 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
           };
         }),
       ),
-    older$: request$('older', 'POST', {}).pipe(
-      mergeMap(json$),
+    older$: request$('older', json$, 'POST', {}).pipe(
       map((body) => fieldsOf(body)['isMore'] === true),
     ),
     exchanges$: (id) =>
-      request$(`exchanges/${encodeURIComponent(id)}`).pipe(
-        mergeMap(json$),
+      request$(`exchanges/${encodeURIComponent(id)}`, json$).pipe(
         map((body) => (Array.isArray(body) ? body.filter(isExchange) : [])),
       ),
     setBreakpoints$: (breakpoints) => inOrder$(done$('breakpoints', 'PUT', breakpoints)),
     act$: (holdId, action) =>
       inOrder$(done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action)),
     fork$: (id, body) =>
-      request$(`calls/${encodeURIComponent(id)}/fork`, 'POST', body).pipe(
-        mergeMap(json$),
+      request$(`calls/${encodeURIComponent(id)}/fork`, json$, 'POST', body).pipe(
         map((answer) => stringOf(fieldsOf(answer)['id'])),
       ),
     interrupt$: (id) => done$(`calls/${encodeURIComponent(id)}/interrupt`, 'POST', {}),
@@ -112,7 +124,7 @@ export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Cli
 
 /** The feed, over lost connections. */
 const followed$ = (
-  request$: (path: string) => Observable<Response>,
+  line$: Observable<FeedLine>,
   wait$: ClientOptions['wait$'],
 ): Observable<FeedNews> => {
   const follow$ = (failures: number): Observable<FeedNews> =>
@@ -120,8 +132,7 @@ const followed$ = (
       let failed = failures;
       const ended$ = throwError(() => new Error('The connection was lost.'));
       return concat(
-        request$('feed').pipe(
-          mergeMap(lines$),
+        line$.pipe(
           tap(() => (failed = 0)),
           map((line): FeedNews => ({ type: 'line', line })),
         ),
@@ -174,7 +185,7 @@ const accepted$ = (response: Response): Observable<Response> => {
   );
 };
 
-/** The lines of a feed. Its body is cancelled when it is unsubscribed. */
+/** The lines of a feed. */
 const lines$ = ({ body }: Response): Observable<FeedLine> =>
   new Observable((subscriber) => {
     if (body === null) {
@@ -211,9 +222,7 @@ const lines$ = ({ body }: Response): Observable<FeedLine> =>
         .catch(fail);
     };
     read();
-    return () => {
-      reader.cancel().catch(() => undefined);
-    };
+    return undefined;
   });
 
 const parsedLine = (text: string): FeedLine => {

@@ -66,8 +66,11 @@ const start = (root: Element): void => {
     session.take({ line: 'notice', text: error instanceof Error ? error.message : String(error) });
     update();
   };
-  const send = <T,>(request$: Observable<T>, next: (value: T) => void = () => undefined): void => {
-    request$.subscribe({ next, error: report });
+  const send = <T,>(request$: Observable<T>, next: (value: T) => void = () => undefined) => {
+    const sent = request$.subscribe({ next, error: report });
+    return () => {
+      sent.unsubscribe();
+    };
   };
   const openLinked = (): void => {
     const id = linkedCall(location.hash);

@@ -27,7 +27,7 @@ export const curlOfExchange = ({ url, headers, body }: Exchange): string =>
     `-d ${quoted(body)}`,
   ].join(' \\\n  ');
 
-/** The responses of exchanges, in their order: the status, how long it took, and how long the next one waited. */
+/** The responses of exchanges, in their order: the status, how long it took, and what came next. */
 export const attemptsOf = (exchanges: readonly Exchange[]) =>
   exchanges.flatMap(({ at, response }, index) => {
     if (response === undefined) return [];
@@ -36,7 +36,13 @@ export const attemptsOf = (exchanges: readonly Exchange[]) =>
     const text = [
       status ?? 'No response',
       `after ${durationText(response.at - at)}`,
-      ...(next === undefined ? [] : [`sent again ${durationText(next.at - response.at)} later`]),
+      ...(next === undefined
+        ? []
+        : [
+            isRedirect(response.status)
+              ? 'redirected'
+              : `sent again ${durationText(next.at - response.at)} later`,
+          ]),
     ];
     return [{ text: text.join(' · '), body, omitted }];
   });
@@ -44,10 +50,13 @@ export const attemptsOf = (exchanges: readonly Exchange[]) =>
 /** The address of the last exchange, and which attempt it was: a redirect belongs to its attempt. */
 export const wayOf = (exchanges: readonly Exchange[]): string => {
   const attempts = exchanges.filter(
-    (_, index) => !/30[78]/u.test(String(exchanges[index - 1]?.response?.status)),
+    (_, index) => !isRedirect(exchanges[index - 1]?.response?.status),
   ).length;
   return `POST ${exchanges.at(-1)?.url ?? ''}${attempts > 1 ? ` · attempt ${attempts}` : ''}`;
 };
+
+/** Others change the method, and are not followed. */
+const isRedirect = (status: number | undefined): boolean => status === 307 || status === 308;
 
 /** A string into which the shell puts the key. */
 const withKey = (text: string): string => quoted(text).replaceAll('[redacted]', `'"$API_KEY"'`);

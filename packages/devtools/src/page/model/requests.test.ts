@@ -105,6 +105,11 @@ describe('the requests of a run', () => {
     expect(wayOf([sent(307), sent(503), sent(200)])).toBe(
       'POST https://acme.example/v1 · attempt 2',
     );
+    expect(attemptsOf([sent(307), sent(503), sent(200)]).map((it) => it.text)).toEqual([
+      '307 · after 0 ms · redirected',
+      '503 · after 0 ms · sent again 0 ms later',
+      '200 · after 0 ms',
+    ]);
   });
 
   it('have each attempt with its status, time and body, and the wait for the next one', () => {

@@ -95,13 +95,12 @@ const nothing: { readonly found: ReadonlySet<string>; readonly until?: number } 
 const useSearch = (query: string) => {
   const { client, send } = useDevtools();
   const [result, setResult] = useState(nothing);
-  const latest = useRef(query);
-  latest.current = query;
+  const cancel = useRef<() => void>(() => undefined);
   const search = (known: ReadonlySet<string>, from?: number): void => {
-    send(client.search$(query, from), ({ ids, until }) => {
-      if (latest.current !== query) return;
-      setResult({ found: new Set([...known, ...ids]), ...(until !== undefined && { until }) });
-    });
+    cancel.current();
+    cancel.current = send(client.search$(query, from), ({ ids, until }) =>
+      setResult({ found: new Set([...known, ...ids]), ...(until !== undefined && { until }) }),
+    );
   };
   // Three letters are enough for the server to search the logs.
   useEffect(() => {
@@ -110,6 +109,7 @@ const useSearch = (query: string) => {
     const timer = setTimeout(() => search(new Set()), 250);
     return () => {
       clearTimeout(timer);
+      cancel.current();
     };
   }, [query]);
   return { ...result, searchOlder: () => search(result.found, result.until) };

@@ -287,7 +287,7 @@ const useExchanges = ({ markId, isOver, failure }: ModelRequest): readonly Excha
   const { client, send } = useDevtools();
   const [list, setList] = useState<readonly Exchange[]>([]);
   useEffect(() => {
-    if (markId !== undefined) send(client.exchanges$(markId), setList);
+    return markId === undefined ? undefined : send(client.exchanges$(markId), setList);
   }, [markId, isOver, failure]);
   return list;
 };

@@ -83,8 +83,8 @@ export interface Devtools {
   readonly set: (change: Partial<Ui>) => void;
   /** The newest choices: two keys may come before the page is rendered. */
   readonly latest: () => Ui;
-  /** Sends a request, and shows its failure. */
-  readonly send: <T>(request$: Observable<T>, next?: (value: T) => void) => void;
+  /** Sends a request, and shows its failure. Returns a function that cancels it. */
+  readonly send: <T>(request$: Observable<T>, next?: (value: T) => void) => () => void;
 }
 
 export const DevtoolsContext = createContext<Devtools | undefined>(undefined);

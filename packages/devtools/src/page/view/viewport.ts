@@ -17,7 +17,8 @@ export interface Viewport {
 }
 
 export const labelWidth = 184;
-export const padding = 72;
+/** Beside the end: the reason of the end, such as `maxIterations`. */
+export const padding = 120;
 /** The pixels before the beginning. */
 const margin = 16;
 /** A running call scrolls when it is longer. */
