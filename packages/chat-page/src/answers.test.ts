@@ -1,9 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, suspend, tool, toolOutput, type Tool } from 'millrace';
+import {
+  type Approver,
+  createAgent,
+  requireApproval,
+  suspend,
+  tool,
+  toolOutput,
+  type Tool,
+} from 'millrace';
 import { type CallStore, createCallStore, inProcessCalls, journal } from 'millrace/journal';
 import { inProcessSessions, keepSessions } from 'millrace/sessions';
 import { agentTool } from 'millrace/teams';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
+import { approvalQueue } from '@millrace/server/approvals';
 import {
   type Chat,
   type ChatProtocol,
@@ -114,6 +123,31 @@ describe('the facts of answers', () => {
     });
     expect(JSON.stringify(chunks)).not.toContain('secret');
     await server.close();
+  });
+
+  it('say that no one has decided in time, and nothing of the reason of a program', async () => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', expiresInMs: 0 });
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' });
+    const deniedBy = async (approver: Approver, options: ChatServerOptions = {}) => {
+      const server = serverOf(
+        [[toolCall('pay'), finish()], [text('No.')]],
+        [requireApproval(pay, approver)],
+        options,
+      );
+      const { ask, facts } = requesting(server);
+      await ask('?');
+      const [chunks = []] = await facts();
+      await server.close();
+      return chunks.find(({ data }) => (data as { status?: unknown })?.status === 'denied')?.[
+        'data'
+      ];
+    };
+    const late = 'No one decided on it in time.';
+    expect(await deniedBy(approvals.approve, { approvals })).toMatchObject({ reason: late });
+    const program = await deniedBy(() => ({ approved: false, reason: 'secret' }));
+    expect(program).not.toHaveProperty('reason');
+    const hidden = await deniedBy(approvals.approve, { approvals, onDenial: () => undefined });
+    expect(hidden).not.toHaveProperty('reason');
   });
 
   it('are those of all calls of an answer, and of no other user', async () => {

@@ -1,4 +1,5 @@
 import { type AgentEvent, isMillraceError, type Message } from 'millrace';
+import { defined } from 'millrace/values';
 import { toUiMessageStream } from '@millrace/server';
 import type { Chat, Route, ServerOfRoutes, Visit } from '@millrace/server/chat';
 import { chunkOf, settledIn } from './uncertain.js';
@@ -110,13 +111,24 @@ const chunksOf$ = (
           throw error;
         }),
         concatMap((events) =>
-          from(untilLastRun(events)).pipe(toUiMessageStream({ messageId: id, ...masks })),
+          from(untilLastRun(events)).pipe(
+            toUiMessageStream({ messageId: id, onDenial: ofUserOrQueue, ...defined(masks) }),
+          ),
         ),
         filter(isFact),
       ),
     ),
     toArray(),
   );
+
+/** The reasons of an approval queue are for users, too: no program has written them for the model. */
+const ofUserOrQueue: NonNullable<ServerOfRoutes['masks']['onDenial']> = ({ reason, by }) =>
+  by === 'user' || ofQueue.has(reason) ? reason : undefined;
+
+const ofQueue: ReadonlySet<string> = new Set([
+  'No one decided on it in time.',
+  'Its arguments cannot be shown to the reviewer.',
+]);
 
 const skipped: ReadonlySet<string> = new Set(['invalidResume', 'invalidState']);
 

@@ -6,6 +6,7 @@ import { assets, html } from '#assets';
 import { answersRoute } from './answers.js';
 import { assertNoDecision, assertOrigins, embeddedRoutes, isOrigins } from './embedding.js';
 import { feedbackRoute, type OnFeedback } from './feedback.js';
+import { toolTitlesRoute } from './tool-titles.js';
 import { type UncertainBy, uncertainRoute } from './uncertain.js';
 
 export type { Feedback, OnFeedback } from './feedback.js';
@@ -98,6 +99,7 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
           ...{ script, path, embedIn },
         })),
     answersRoute(api, masks),
+    toolTitlesRoute(api, agent),
     ...(uncertain === 'user' ? [uncertainRoute(api)] : []),
     ...(onFeedback === undefined ? [] : [feedbackRoute(api, onFeedback)]),
   ];

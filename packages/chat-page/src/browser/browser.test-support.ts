@@ -75,6 +75,41 @@ export const violations = async (page: Pick<Page, 'evaluate'>): Promise<string[]
   );
 };
 
+/** Texts and controls that are cut off, or reach out of the window. What scrolls, or ends in an ellipsis, is not. */
+const cutOff = (page: Pick<Page, 'evaluate'>): Promise<string[]> =>
+  page.evaluate(() => {
+    const isText = ({ nodeType, textContent }: Node) =>
+      nodeType === Node.TEXT_NODE && textContent?.trim() !== '';
+    const rectOf = (element: Element) => {
+      if (![...element.childNodes].some(isText)) return element.getBoundingClientRect();
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      return range.getBoundingClientRect();
+    };
+    const isCut = (element: Element): boolean => {
+      const { left, right } = rectOf(element);
+      for (let above: Element | null = element; above !== null; above = above.parentElement) {
+        const { overflowX, textOverflow } = getComputedStyle(above);
+        const box = above.getBoundingClientRect();
+        // For screen readers only.
+        if (box.width <= 1) return false;
+        const scrolls = /auto|scroll/u.test(overflowX) && !above.matches('.messages, nav ul');
+        if (scrolls || textOverflow === 'ellipsis') return false;
+        const isLimit = overflowX !== 'visible' || above.matches('button, .bubble, .card, .ask');
+        if (isLimit && (right > box.right + 1 || left < box.left - 1)) return true;
+      }
+      return right > innerWidth + 1 || left < -1;
+    };
+    return [...document.querySelectorAll('body *')]
+      .filter(
+        (it) =>
+          it.matches('button, input, select, textarea, img') || [...it.childNodes].some(isText),
+      )
+      .filter((it) => it.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+      .filter(isCut)
+      .map((it) => `cut off: ${it.outerHTML.slice(0, 200)}`);
+  });
+
 /** A person in front of the page. */
 export interface Visitor {
   readonly page: Page;
@@ -86,7 +121,7 @@ export interface Visitor {
   readonly isAnswered: () => Promise<void>;
   readonly answers: () => Promise<readonly string[]>;
   readonly screenshot: (name: string) => Promise<void>;
-  /** Takes screenshots of a screen, light and dark, narrow and wide, and returns the rules of accessibility that it, or a frame in it, breaks. */
+  /** Takes screenshots of a screen, light and dark, narrow and wide, and returns the rules of accessibility that it, or a frame in it, breaks, and what is cut off. */
   readonly screens: (name: string, frame?: Frame) => Promise<readonly string[]>;
   /** Opens the address of the page in another tab of the same browser. */
   readonly secondTab: () => Promise<Visitor>;
@@ -160,7 +195,7 @@ export const visits = () => {
             await page.screenshot({
               path: join(screenshots, `${name}-${colorScheme}-${width}.png`),
             });
-            const found = await violations(page);
+            const found = [...(await violations(page)), ...(await cutOff(page))];
             if (frame !== undefined) found.push(...(await violations(frame)));
             const scrolled = await page.evaluate(() => document.documentElement.scrollWidth);
             broken.push(...found, ...(scrolled > width ? [`${scrolled} px at ${width}`] : []));

@@ -21,23 +21,32 @@ const input = jsonSchema({
     speed: { oneOf: [{ const: 'fast', title: 'At once' }] },
   },
 });
+const output = jsonSchema({
+  type: 'object',
+  properties: { order_id: { title: 'Receipt' }, is_paid: {}, notes: {} },
+});
 const asked = {
   ...{ to_account: 'Ann', amount: 5, is_urgent: true, speed: 'fast' },
   lines: [{ unitPrice: 2 }, { unitPrice: 3 }],
 };
-const details = ['To account', 'Ann', 'Amount', 'Is urgent', 'Yes', 'Unit price', '3'];
-/** With the titles of the schema. */
+/** With the titles of the schema: each card has them. */
 const titled = ['Account', 'Ann', 'Amount', 'Is urgent', 'Yes', 'Unit price', '3', 'At once'];
 
 /** A tool whose name people should not read. */
-const acting = (run: () => unknown): Tool =>
-  tool({ name: 'send_money', description: 'Sends money.', input, run: run as () => string });
+const acting = (run: () => unknown, more: { readonly output?: typeof output } = {}): Tool =>
+  tool({
+    name: 'send_money',
+    description: 'Sends money.',
+    input,
+    ...more,
+    run: run as () => never,
+  });
 
 const asking = (request?: unknown): Tool => acting(() => suspend(request));
 const question = { message: 'Which colour?', choices: ['Red', 'Blue'] };
 
 const cardOf = (page: Page, name = 'Send money') =>
-  page.getByRole('region', { name: `Tool ${name}`, exact: true });
+  page.getByRole('group', { name: `Tool ${name}`, exact: true });
 
 /** Opens the details of the card, and waits until it has these words. Nothing there is JSON or a name of code. */
 const reads = async (page: Page, words: readonly string[]) => {
@@ -55,6 +64,8 @@ interface Kind {
   readonly tool: (approvals: ApprovalQueue) => Tool;
   /** The server starts again while the tool runs. */
   readonly restarts?: boolean;
+  /** How long an approval waits for its decision, in milliseconds. */
+  readonly expiresInMs?: number;
   /** What the card says while it waits for someone, and what they do. */
   readonly waits?: readonly string[];
   readonly act?: (visitor: Visitor) => Promise<void>;
@@ -80,8 +91,8 @@ const approving = ({ approve }: ApprovalQueue): Tool =>
 const kinds: readonly Kind[] = [
   {
     kind: 'done',
-    tool: () => acting(() => ({ order_id: 12, is_paid: true, notes: [] })),
-    ended: ['Done', 'Order id', '12', 'Is paid', 'Notes', 'None', ...details],
+    tool: () => acting(() => ({ order_id: 12, is_paid: true, notes: [] }), { output }),
+    ended: ['Done', 'Receipt', '12', 'Is paid', 'Notes', 'None', ...titled],
   },
   {
     kind: 'failed',
@@ -89,41 +100,41 @@ const kinds: readonly Kind[] = [
       acting(() => {
         throw new Error('secret');
       }),
-    ended: ['Failed', 'The tool failed.', ...details],
+    ended: ['Failed', 'The tool failed.', ...titled],
   },
   {
     kind: 'a question',
     tool: () => asking(question),
-    waits: ['Needs your answer', 'Which colour?', ...details],
+    waits: ['Needs your answer', 'Which colour?', ...titled],
     act: async ({ page }) => {
       await cardOf(page).getByRole('radio', { name: 'Red' }).check();
       await press(page, 'Send answer');
     },
-    ended: ['Done', 'Which colour?', 'Your answer', 'Red', ...details],
+    ended: ['Done', 'Which colour?', 'Your answer', 'Red', ...titled],
   },
   {
     kind: 'a question that is not answered',
     tool: () => asking(question),
     waits: ['Needs your answer'],
     act: ({ page }) => press(page, 'I cannot answer'),
-    ended: ['No answer', 'Which colour?', 'You said that you cannot answer.', ...details],
+    ended: ['No answer', 'Which colour?', 'You said that you cannot answer.', ...titled],
   },
   {
     kind: 'cancelled',
     tool: () => asking(question),
     waits: ['Needs your answer'],
     act: ({ ask }) => ask('Never mind.'),
-    ended: ['Cancelled', 'Which colour?', ...details],
+    ended: ['Cancelled', 'Which colour?', ...titled],
   },
   {
     kind: 'a tool of a client',
     tool: () => asking(),
-    waits: ['Needs your answer', 'Send money needs an answer from you.', ...details],
+    waits: ['Needs your answer', 'Send money needs an answer from you.', ...titled],
     act: async ({ page }) => {
       await cardOf(page).getByRole('textbox').fill('In Oslo');
       await press(page, 'Send answer');
     },
-    ended: ['Done', 'Your answer', 'In Oslo', ...details],
+    ended: ['Done', 'Your answer', 'In Oslo', ...titled],
   },
   {
     kind: 'approved',
@@ -147,6 +158,12 @@ const kinds: readonly Kind[] = [
     },
     ended: ['Denied', 'Reason: Too much', ...titled],
   },
+  {
+    kind: 'denied, because no one has decided in time',
+    tool: approving,
+    expiresInMs: 300,
+    ended: ['Denied', 'No one decided in time, so it did not run.', ...titled],
+  },
   uncertain('It happened', 'Done', 'You said that it has happened.'),
   uncertain('It failed', 'Failed', 'You said that it has failed.'),
   uncertain(
@@ -157,12 +174,18 @@ const kinds: readonly Kind[] = [
 ];
 
 /** Opens a page whose agent calls tools and then says this. Their server can start again. */
-const openWith = (tools: (approvals: ApprovalQueue) => readonly Tool[]) => {
+const openWith = (
+  tools: (approvals: ApprovalQueue) => readonly Tool[],
+  times: Pick<Kind, 'expiresInMs'> = {},
+) => {
   const driver = inProcessCalls();
   const sessions = inProcessSessions();
   let isFirst = true;
   return openRestarting(() => {
-    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
+    const approvals = approvalQueue({
+      ...{ key: 'a key of thirty-two bytes or more', edits: true },
+      ...times,
+    });
     const own = tools(approvals);
     const calls = own.map(({ name }) => toolCall(name, asked, name));
     const more = [[text('All is well.')], [text('As you like.')]];
@@ -184,8 +207,8 @@ const restarted = async ({ page, stop, start }: Awaited<ReturnType<typeof openWi
 describe('a person who is no programmer reads words on each card, live, after a reload and in other tabs', () => {
   it.each(kinds)(
     '$kind',
-    async ({ kind, tool: created, restarts, waits, act, ended }) => {
-      const visitor = await openWith((approvals) => [created(approvals)]);
+    async ({ kind, tool: created, restarts, waits, act, ended, ...times }) => {
+      const visitor = await openWith((approvals) => [created(approvals)], times);
       const { ask, page, isAnswered, secondTab, screens } = visitor;
       const name = kind.replaceAll(/[^a-z]+/giu, '-');
       await ask('Do it.');

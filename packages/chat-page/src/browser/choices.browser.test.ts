@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, tool, toolOutput } from 'millrace';
-import { finish, scriptedModel, text, toolCall } from 'millrace/testing';
+import { createAgent, MillraceError, tool, toolOutput } from 'millrace';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
 import type { ChatProtocol } from '@millrace/server/chat';
-import { of } from 'rxjs';
+import { of, throwError } from 'rxjs';
 import { isRecord } from 'millrace/values';
 import { chatPage, type Feedback } from '../index.js';
 import { agentOf, visits } from './browser.test-support.js';
@@ -84,6 +84,47 @@ describe('a file', () => {
     await page.getByRole('link', { name: 'table.csv' }).waitFor();
     await page.reload();
     await page.getByRole('link', { name: 'table.csv' }).waitFor();
+  });
+
+  it('that the model refuses is removed from its message, also after more questions and a reload', async () => {
+    const isFile = ({ type }: { readonly type: string }) => type !== 'text';
+    const refused = new MillraceError('invalidRequest', 'secret');
+    const answer: ScriptedAnswer = ({ messages }) =>
+      messages.some(({ content }) => content.some(isFile))
+        ? throwError(() => refused)
+        : [text('It is a fjord.')];
+    const { ask, page, isAnswered, sees, screens } = await open(
+      agentOf(Array.from({ length: 4 }, () => answer)),
+    );
+    const buffer = Buffer.from('\0\0\0\u0018ftypheic');
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'fjord.heic', mimeType: 'image/heic', buffer });
+    await page.getByRole('button', { name: 'Remove fjord.heic' }).waitFor();
+    await ask('What is it?');
+    await sees('A file may be the reason');
+    await ask('And how deep?');
+    await page.locator('.answer').nth(1).getByText('A file may be the reason').waitFor();
+    expect(await page.getByText('A file may be the reason').count()).toBe(1);
+    await isAnswered();
+    await page.reload();
+    await sees('A file may be the reason');
+    // The browser cannot draw it.
+    await page.getByRole('link', { name: 'image/heic' }).waitFor();
+    expect(await screens('file-refused')).toEqual([]);
+    await page.getByRole('button', { name: 'Edit the message with the file' }).click();
+    const field = page.getByRole('textbox', { name: 'Edit your message' });
+    expect(await field.inputValue()).toBe('What is it?');
+    expect(await field.evaluate((it) => it === document.activeElement)).toBe(true);
+    expect(await screens('file-edit')).toEqual([]);
+    // The history has no names of pictures.
+    await page.getByRole('button', { name: 'Remove the file' }).click();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await sees('It is a fjord.');
+    await isAnswered();
+    expect(await page.getByText('A file may be the reason').count()).toBe(0);
+    await ask('Are you sure?');
+    await page.locator('.answer').nth(1).getByText('It is a fjord.').waitFor();
   });
 });
 

@@ -337,7 +337,7 @@ describe('a tool that waits', () => {
     await isAnswered();
     await other.sees('Hi.');
     for (const tab of [page, other.page]) {
-      const card = tab.getByRole('region', { name: 'Tool where' });
+      const card = tab.getByRole('group', { name: 'Tool where' });
       await card.getByText('Cancelled', { exact: true }).waitFor();
       expect(await tab.getByRole('form', { name: 'Question of where' }).count()).toBe(0);
       expect(await violations(tab)).toEqual([]);
@@ -346,7 +346,7 @@ describe('a tool that waits', () => {
     await other.screenshot('cancelled');
     await page.reload();
     await page
-      .getByRole('region', { name: 'Tool where' })
+      .getByRole('group', { name: 'Tool where' })
       .getByText('Cancelled', { exact: true })
       .waitFor();
   });

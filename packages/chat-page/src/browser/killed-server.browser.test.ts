@@ -243,7 +243,7 @@ describe('a call that the page and clients of AG-UI and OpenAI watch when its se
     const connect = () => Promise.all([agUi.connect(), openAi.connect()]);
     const everyoneSees = async ({ says, pieces = 20, thinks, hangs }: Life) => {
       if (thinks === true) await page.getByText('Thinking …').click();
-      const tool = page.getByRole('region', { name: 'Tool look' });
+      const tool = page.getByRole('group', { name: 'Tool look' });
       const [onPage, text] = hangs
         ? [tool.getByText('Running').waitFor(), '"name":"look"']
         : pieces === 0

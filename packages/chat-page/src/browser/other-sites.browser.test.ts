@@ -169,7 +169,7 @@ describe('a chat within another site', () => {
     const { page, screens } = await embedded(agent, { server: { approvals } });
     const frame = await frameIn(page);
     await askIn(frame, 'Pay!');
-    const asked = frame.getByRole('region', { name: 'Approval of pay' });
+    const asked = frame.getByRole('group', { name: 'Approval of pay' });
     await asked.getByText('May Pay run with these arguments?').waitFor();
     expect(await asked.innerText()).toMatch(/To\s+Ann/u);
     expect(await asked.locator('button, input, textarea, select, form').count()).toBe(0);
@@ -209,7 +209,7 @@ describe('a chat within another site', () => {
     const { page, screens } = await embedded(agent);
     const frame = await frameIn(page);
     await askIn(frame, 'Order!');
-    const asked = frame.getByRole('region', { name: 'Question of order' });
+    const asked = frame.getByRole('group', { name: 'Question of order' });
     await asked.getByText('Which size?').waitFor();
     expect(await asked.locator('button, input, textarea, select, form').count()).toBe(0);
     expect(await screens('embedded-question', frame)).toEqual([]);

@@ -272,7 +272,7 @@ describe('a tool', () => {
       agentOf([[toolCall('upload', { file: 'a.txt' }), finish()], [text('Uploaded.')]], [upload]),
     );
     await ask('Upload!');
-    const card = page.getByRole('region', { name: 'Tool upload' });
+    const card = page.getByRole('group', { name: 'Tool upload' });
     await card.getByText('Running').waitFor();
     progress$.next({ percent: 40 });
     await card.getByText('40', { exact: true }).waitFor();
@@ -297,7 +297,7 @@ describe('a tool', () => {
     );
     await ask('?');
     await isAnswered();
-    const card = page.getByRole('region', { name: 'Tool broken' });
+    const card = page.getByRole('group', { name: 'Tool broken' });
     expect(await card.innerText()).toContain('Failed');
     expect(await card.innerText()).toContain('The tool failed.');
   });
@@ -350,7 +350,7 @@ describe('a tool', () => {
     await isAnswered();
     expect(await edit.getAttribute('aria-disabled')).toBe('false');
     expect(await form.count()).toBe(0);
-    expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Done');
+    expect(await page.getByRole('group', { name: 'Tool pay' }).innerText()).toContain('Done');
   });
 
   it('offers no edit that the server would refuse', async () => {
@@ -376,7 +376,7 @@ describe('a tool', () => {
     expect(await page.getByLabel('Reason').inputValue()).toBe('Too expensive.');
     await page.keyboard.press('Enter');
     await isAnswered();
-    expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Denied');
+    expect(await page.getByRole('group', { name: 'Tool pay' }).innerText()).toContain('Denied');
   });
 
   it('runs with edited arguments, once they are valid', async () => {
@@ -394,7 +394,7 @@ describe('a tool', () => {
     await field.fill('7');
     await submit.click();
     await isAnswered();
-    await page.getByRole('region', { name: 'Tool pay' }).locator('summary').click();
+    await page.getByRole('group', { name: 'Tool pay' }).locator('summary').click();
     await sees('Paid 7.');
   });
 
@@ -421,7 +421,7 @@ describe('a tool', () => {
     await field.fill('{ "amount": 7 }');
     await submit.click();
     await isAnswered();
-    await page.getByRole('region', { name: 'Tool pay' }).locator('summary').click();
+    await page.getByRole('group', { name: 'Tool pay' }).locator('summary').click();
     await sees('Paid 7.');
   });
 
@@ -454,7 +454,7 @@ describe('a tool', () => {
     await isAnswered();
     expect(await answers()).toEqual(['You are in Oslo.']);
     expect(await form.count()).toBe(0);
-    const card = page.getByRole('region', { name: 'Tool where' }).locator('summary').first();
+    const card = page.getByRole('group', { name: 'Tool where' }).locator('summary').first();
     expect(await card.evaluate((it) => it === document.activeElement)).toBe(true);
   });
 
@@ -465,7 +465,7 @@ describe('a tool', () => {
       agentOf([[toolCall('wait'), finish()], [text('Oui.')]], [wait]),
     );
     await ask('Yes?');
-    await page.getByRole('region', { name: 'Tool wait' }).getByText('Running').waitFor();
+    await page.getByRole('group', { name: 'Tool wait' }).getByText('Running').waitFor();
     const sent = page.waitForRequest(/steer$/u);
     await ask('In French.');
     await sent;

@@ -28,7 +28,7 @@ const echoing = (name: string): readonly ScriptedAnswer[] => [
   },
 ];
 
-const cardOf = (page: Page, name: string) => page.getByRole('region', { name: `Tool ${name}` });
+const cardOf = (page: Page, name: string) => page.getByRole('group', { name: `Tool ${name}` });
 /** Waits until the focus is there: the page moves it after it has drawn. */
 const hasFocus = (page: Page, selector: string) => page.locator(`${selector}:focus`).waitFor();
 

@@ -14,7 +14,7 @@ const asking = (name: string, question: string) =>
 
 const endless = (name: string) => tool({ name, description: 'Acts.', run: () => NEVER });
 
-const cardOf = (page: Page, name: string) => page.getByRole('region', { name: `Tool ${name}` });
+const cardOf = (page: Page, name: string) => page.getByRole('group', { name: `Tool ${name}` });
 const formOf = (page: Page, name: string) =>
   page.getByRole('form', { name: new RegExp(`^(?:Question|Outcome) of ${name}$`, 'iu') });
 

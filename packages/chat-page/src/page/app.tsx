@@ -9,6 +9,7 @@ import { ModelPicker } from './pickers.js';
 import type { Server } from './server.js';
 import type { Settings } from './settings.js';
 import { ThemeButton } from './theme.js';
+import { ToolsContext } from './tools.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
 export const App = (props: {
@@ -22,6 +23,7 @@ export const App = (props: {
   const [model, setModel] = useState(settings.models[0]);
   const [isListOpen, setListOpen] = useState(false);
   const [shown, setShown] = useState<ChangedChat>();
+  const tools = useLatest(() => server.tools$, []) ?? noTools;
   const known = list.chats.find((chat) => chat.id === id);
   const current = shown?.id === id ? shown : undefined;
   const title = known?.title ?? (current && (current.title ?? titleOf(current.question)));
@@ -93,21 +95,25 @@ export const App = (props: {
           <ModelPicker models={settings.models} model={model} choose={setModel} />
           {settings.tab === undefined && <ThemeButton />}
         </header>
-        <Chat
-          key={id}
-          id={id}
-          name={name}
-          title={title ?? name}
-          settings={settings}
-          model={model}
-          isNew={title === undefined}
-          server={server}
-          changed={changed}
-        />
+        <ToolsContext.Provider value={tools}>
+          <Chat
+            key={id}
+            id={id}
+            name={name}
+            title={title ?? name}
+            settings={settings}
+            model={model}
+            isNew={title === undefined}
+            server={server}
+            changed={changed}
+          />
+        </ToolsContext.Provider>
       </main>
     </div>
   );
 };
+
+const noTools = {};
 
 const pauseMs = 200;
 

@@ -1,10 +1,12 @@
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ArgumentsFields, editOf, readEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
-import { parsedJson, wordsOf } from './fields.js';
-import { ActionsContext, focusCard, focusWrong, formKeys, InTab, Instead } from './pieces.js';
+import { Ask, TabLink } from './ask.js';
+import { parsedJson } from './fields.js';
+import { ActionsContext, focusCard, focusWrong } from './pieces.js';
 import type { Problems } from './schema-fields.js';
 import type { Verdict } from './server.js';
+import { useTool } from './tools.js';
 import type { Approval } from './ui-message.js';
 import { NotSent, Values } from './values-view.js';
 
@@ -20,6 +22,7 @@ export const ApprovalForm = (props: {
   const { approval, input, isOver, hasChanged = false } = props;
   const { toolName, token, expiresAt, mayEdit, inputSchema } = approval;
   const actions = useContext(ActionsContext);
+  const { title } = useTool(toolName, inputSchema);
   const [mode, setMode] = useState<'ask' | 'deny' | 'edit' | 'sent'>('ask');
   const [reason, setReason] = useState('');
   const [edited, setEdited] = useState(() => JSON.stringify(input ?? {}, null, 2));
@@ -75,41 +78,68 @@ export const ApprovalForm = (props: {
     return <NotSent value={mode === 'deny' ? reason : mode === 'edit' ? own : ''} />;
   }
   const isSent = mode === 'sent';
-  const label = `Approval of ${wordsOf(toolName)}`;
+  const label = `Approval of ${title}`;
   const question = (
     <p>
-      May <b>{wordsOf(toolName)}</b> run{input === undefined ? '?' : ' with these arguments?'}
+      May <b>{title}</b> run{input === undefined ? '?' : ' with these arguments?'}
       {expiresAt !== undefined && <small> Until {timeOf(expiresAt)}.</small>}
     </p>
   );
   const shown = <Values label="Arguments" value={input} schema={inputSchema} />;
   if (actions?.tab !== undefined) {
     return (
-      <InTab label={label} tab={actions.tab}>
+      <Ask label={label} buttons={<TabLink tab={actions.tab} />}>
         {question}
         {shown}
-      </InTab>
+      </Ask>
     );
   }
   if (token === undefined && !isSent) return <p class="notice">Waiting for an approval.</p>;
+  const isAsking = mode === 'ask' || isSent;
+  const buttons = (
+    <>
+      {mode === 'deny' ? (
+        <button type="submit" class="danger">
+          Deny
+        </button>
+      ) : (
+        <button type="submit" class="primary" disabled={isSent}>
+          {mode === 'edit' ? 'Approve edited' : 'Approve'}
+        </button>
+      )}
+      {isAsking && mayEdit && input !== undefined && (
+        <button type="button" disabled={isSent} onClick={() => moveTo('edit')}>
+          Edit
+        </button>
+      )}
+      {isAsking && (
+        <button type="button" disabled={isSent} onClick={() => moveTo('deny')}>
+          Deny …
+        </button>
+      )}
+      {!isAsking && (
+        <button type="button" onClick={() => moveTo('ask')}>
+          Back
+        </button>
+      )}
+    </>
+  );
   return (
-    <form
-      ref={form}
-      class="ask"
-      aria-label={label}
-      onKeyDown={formKeys((own) => {
+    <Ask
+      label={label}
+      form={form}
+      leave={(own) => {
         if (mode === 'ask') focusCard(own);
         else moveTo('ask');
-      })}
-      onSubmit={(event) => {
-        event.preventDefault();
+      }}
+      submit={() => {
         if (mode === 'deny') decide({ approved: false, ...(reason !== '' && { reason }) });
         else approve();
       }}
+      buttons={buttons}
     >
       {hasChanged && <p class="notice">{mustDecideAgain(input)}</p>}
       {question}
-      <Instead />
       {mode !== 'edit' ? (
         shown
       ) : edit !== undefined ? (
@@ -147,37 +177,7 @@ export const ApprovalForm = (props: {
           {problem}
         </p>
       )}
-      <div class="actions">
-        {mode === 'deny' ? (
-          <button type="submit" class="danger">
-            Deny
-          </button>
-        ) : (
-          <>
-            <button type="submit" class="primary" disabled={isSent}>
-              {mode === 'edit' ? 'Approve edited' : 'Approve'}
-            </button>
-            {mode !== 'edit' && (
-              <>
-                {mayEdit && input !== undefined && (
-                  <button type="button" disabled={isSent} onClick={() => moveTo('edit')}>
-                    Edit
-                  </button>
-                )}
-                <button type="button" disabled={isSent} onClick={() => moveTo('deny')}>
-                  Deny …
-                </button>
-              </>
-            )}
-          </>
-        )}
-        {(mode === 'deny' || mode === 'edit') && (
-          <button type="button" onClick={() => moveTo('ask')}>
-            Back
-          </button>
-        )}
-      </div>
-    </form>
+    </Ask>
   );
 };
 

@@ -1,6 +1,4 @@
-import type { UiPart } from './ui-message.js';
-
-export type FilePart = Extract<UiPart, { type: 'file' }>;
+import type { FilePart } from './ui-message.js';
 
 /**
  * Reads a file of the user. Rejects with the reason, for the user. Larger pictures are scaled: models do so anyway, and the server limits

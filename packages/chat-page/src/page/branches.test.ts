@@ -13,6 +13,7 @@ import {
   unsentOf,
 } from './client.test-support.js';
 import type { Conversation } from './conversation-state.js';
+import { textPart } from './requests.js';
 import { approvalsIn, toolsIn, waitingIn } from './ui-message.js';
 
 const { fetch } = globalThis;
@@ -64,7 +65,7 @@ describe('the versions of a question', () => {
     const page = pageOf();
     await page.ask('Q1?');
     const { messages } = await page.ask('Q2?');
-    page.send({ type: 'edit', messageId: messages[0]?.id ?? '', text: 'Q3?' });
+    page.send({ type: 'edit', messageId: messages[0]?.id ?? '', parts: [textPart('Q3?')] });
     await page.shows('A3.');
     const edited = await page.ready();
     expect([versionsOf(edited), linesOf(edited)]).toEqual([
@@ -147,11 +148,11 @@ describe('another tab', () => {
     const edited = messages[2]?.id ?? '';
     page.send({ type: 'editing', messageId: edited });
     const { messages: known } = await other.ready();
-    other.send({ type: 'edit', messageId: known[0]?.id ?? '', text: 'Q3?' });
+    other.send({ type: 'edit', messageId: known[0]?.id ?? '', parts: [textPart('Q3?')] });
     await other.shows('A3.');
     const state = await page.until(({ elsewhere }) => elsewhere === 'changed');
     expect([linesOf(state).length, state.messages[2]?.id]).toEqual([4, edited]);
-    page.send({ type: 'edit', messageId: edited, text: 'Q4?' });
+    page.send({ type: 'edit', messageId: edited, parts: [textPart('Q4?')] });
     await page.shows('A4.');
     const sent = await page.ready();
     expect(linesOf(sent)).toEqual(['user: Q1?', 'assistant: A1.', 'user: Q4?', 'assistant: A4.']);
@@ -199,7 +200,7 @@ describe('another tab', () => {
     const { messages } = await stale.ask('Q2?');
     const other = pageOf();
     const { messages: loaded } = await other.ready();
-    other.send({ type: 'edit', messageId: loaded[0]?.id ?? '', text: 'Q3?' });
+    other.send({ type: 'edit', messageId: loaded[0]?.id ?? '', parts: [textPart('Q3?')] });
     await other.shows('A3.');
     await other.ready();
     stale.send({ type: 'regenerate', messageId: messages[3]?.id ?? '' });
@@ -274,7 +275,7 @@ describe('another tab', () => {
     expect([gone.messages, gone.branches, gone.title]).toEqual([[], {}, undefined]);
     const kept = await page.until(({ elsewhere }) => elsewhere === 'deleted');
     expect(kept.messages.map(({ id }) => id)).toContain(edited);
-    page.send({ type: 'edit', messageId: edited, text: 'Kept?' });
+    page.send({ type: 'edit', messageId: edited, parts: [textPart('Kept?')] });
     await page.shows('A2.');
     const state = await page.ready();
     expect([linesOf(state), unsentOf(state)]).toEqual([['user: Kept?', 'assistant: A2.'], []]);

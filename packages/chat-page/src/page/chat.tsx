@@ -4,7 +4,6 @@ import { approving$ } from './approving.js';
 import { Composer } from './composer.js';
 import { conversation$ } from './conversation.js';
 import { askedIn, type Command, type Conversation } from './conversation-state.js';
-import { wordsOf } from './fields.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { MessageView } from './message-view.js';
 import {
@@ -20,7 +19,9 @@ import { Bubble } from './question.js';
 import { textPart } from './requests.js';
 import type { Server } from './server.js';
 import type { Settings } from './settings.js';
-import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
+import type { downloadMarkdown } from './to-markdown.js';
+import { titleOfTool, ToolsContext, type ToolTitles } from './tools.js';
+import { filesIn, isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
 import { draftsIn, tabStorage } from './unsent.js';
 
 interface ChatProps {
@@ -67,6 +68,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
     }),
     [],
   );
+  const tools = useContext(ToolsContext);
   const drafts = useMemo(() => draftsIn(tabStorage()), []);
   const state = useLatest(
     () => conversation$(id, { server: asking, newId, drafts, isVisible$ }, command$),
@@ -102,9 +104,10 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
     changed(first && { id, title: state.title, question: plainTextOf(first) });
   }, [state?.status, state?.title, state?.changes, first === undefined]);
   const asked = state && askedIn(state);
-  const blocked = blockedBy(state);
+  const blocked = blockedBy(state, tools);
   const isSending = isBusy && state.sending !== undefined;
   const isLost = state?.isReconnecting === true;
+  const withFile = messages.findLast((it) => isQuestion(it) && filesIn(it).length > 0)?.id;
   const list = useStickyScroll([state]);
   return (
     <ActionsContext.Provider value={actions}>
@@ -113,7 +116,12 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
           {messages.length + unsent.length === 0 && (isNew || state?.status === 'ready') && (
             <div class="welcome">
               <h2>{name}</h2>
-              <p>Ask anything. Enter sends, Shift+Enter starts a new line, Esc stops the answer.</p>
+              <p>
+                Ask anything.{' '}
+                <span class="keys">
+                  Enter sends, Shift+Enter starts a new line, Esc stops the answer.
+                </span>
+              </p>
               <Starters questions={settings.starters} send={send} />
             </div>
           )}
@@ -126,6 +134,8 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
               isLast={!isSending && at === messages.length - 1}
               isBusy={isBusy}
               blocked={blocked}
+              isEdited={state?.editing === message.id}
+              withFile={withFile}
             />
           ))}
           {unsent.map((message) => (
@@ -166,7 +176,7 @@ export const Chat = ({ id, name, title, settings, model, isNew, server, changed 
           <button
             type="button"
             class="quiet"
-            onClick={() => void download(title, messages).catch(reportError)}
+            onClick={() => void download(title, messages, tools).catch(reportError)}
           >
             Export as Markdown
           </button>
@@ -200,9 +210,9 @@ const Starters = (props: {
   );
 
 /** Few people export a conversation. */
-const download = async (title: string, messages: readonly UiMessage[]): Promise<void> => {
-  const { downloadMarkdown } = await import('./to-markdown.js');
-  downloadMarkdown(title, messages);
+const download = async (...given: Parameters<typeof downloadMarkdown>): Promise<void> => {
+  const { downloadMarkdown: save } = await import('./to-markdown.js');
+  save(...given);
 };
 
 const elsewhere = {
@@ -212,13 +222,13 @@ const elsewhere = {
 };
 
 /** Why the conversation cannot be changed now. */
-const blockedBy = (state: Conversation | undefined): string | undefined => {
+const blockedBy = (state: Conversation | undefined, tools: ToolTitles): string | undefined => {
   if (state?.editing !== undefined) return 'Send or cancel your edit first.';
   if (state?.status !== 'answering') return undefined;
   const asked = askedIn(state);
   return asked === undefined
     ? 'Wait until the answer is complete, or stop it.'
-    : `The tool ${wordsOf(asked)} needs your approval first.`;
+    : `The tool ${titleOfTool(tools, asked)} needs your approval first.`;
 };
 
 const retryOf = ({ problem }: Conversation, send: (command: Command) => void) => {
@@ -251,7 +261,7 @@ const UnsentView = (props: {
   );
 };
 
-/** Keeps the end in view while it grows, unless the user has scrolled up. */
+/** Keeps the end in view while it grows, or its window shrinks for a keyboard, unless the user has scrolled up. */
 const useStickyScroll = (inputs: readonly unknown[]) => {
   const ref = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
@@ -264,6 +274,14 @@ const useStickyScroll = (inputs: readonly unknown[]) => {
     // Another version may be longer: the buttons that show it stay in view.
     document.activeElement?.closest('.versions')?.scrollIntoView({ block: 'nearest' });
   }, inputs);
+  useEffect(() => {
+    if (!isAtEnd || ref.current === null) return undefined;
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(ref.current);
+    return () => {
+      observer.disconnect();
+    };
+  }, [isAtEnd]);
   const onScroll = () => {
     const { current } = ref;
     if (current === null) return;
@@ -283,10 +301,13 @@ const Announcer = (props: {
   const last = state?.messages.at(-1);
   const isBusy = state?.status === 'answering';
   const asked = state && askedIn(state);
+  const tools = useContext(ToolsContext);
   useEffect(() => {
     if (isBusy)
       setSpoken(
-        asked === undefined ? 'Answering.' : `The tool ${wordsOf(asked)} needs your approval.`,
+        asked === undefined
+          ? 'Answering.'
+          : `The tool ${titleOfTool(tools, asked)} needs your approval.`,
       );
     else if (wasBusy.current && last?.role === 'assistant') setSpoken(spokenEnd(last));
     wasBusy.current = isBusy;

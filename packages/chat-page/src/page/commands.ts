@@ -36,7 +36,6 @@ import {
   withOutcome,
   withResults,
   withSent,
-  withText,
 } from './requests.js';
 import { Refusal } from './responses.js';
 import type { Followed, Server } from './server.js';
@@ -202,13 +201,13 @@ const withoutWords =
 
 const editedQuestion = (
   messages: readonly UiMessage[],
-  { messageId, text }: CommandOf<'edit'>,
+  { messageId, parts }: CommandOf<'edit'>,
   id: string,
 ) => {
   const question = messages.find((message) => message.id === messageId);
   if (question === undefined) return undefined;
   const after = messages.filter(isQuestion).indexOf(question);
-  return { id, parts: withText(question, text), kind: 'edit', after } as const;
+  return { id, parts, kind: 'edit', after } as const;
 };
 
 type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;

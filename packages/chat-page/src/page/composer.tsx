@@ -1,8 +1,10 @@
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { type FilePart, filePartOf } from './attached-file.js';
+import { filePartOf } from './attached-file.js';
 import type { Command } from './conversation-state.js';
+import { AttachedFiles } from './file.js';
 import { ActionsContext, Icon, isSend } from './pieces.js';
 import { textPart } from './requests.js';
+import type { FilePart } from './ui-message.js';
 
 /** The field for messages. While an answer runs, it adds to that; while a tool waits for the user, a message cancels it. */
 export const Composer = (props: {
@@ -59,27 +61,7 @@ export const Composer = (props: {
         attach(event.dataTransfer?.files);
       }}
     >
-      {files.length > 0 && (
-        <ul class="files">
-          {files.map((file, at) => (
-            <li key={at}>
-              {file.url.startsWith('data:image/') ? (
-                <img src={file.url} alt={file.filename ?? 'Picture'} />
-              ) : (
-                <span>{file.filename}</span>
-              )}
-              <button
-                type="button"
-                class="icon"
-                aria-label={`Remove ${file.filename ?? 'the file'}`}
-                onClick={() => setFiles(files.filter((it) => it !== file))}
-              >
-                <Icon name="cross" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <AttachedFiles files={files} change={setFiles} />
       {problem !== '' && (
         <p class="failure" role="alert">
           {problem}

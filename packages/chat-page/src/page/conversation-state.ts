@@ -6,6 +6,7 @@ import {
   approvalsIn,
   isOver,
   isQuestion,
+  lacksReason,
   lacksWord,
   plainTextOf,
   type SettledAs,
@@ -62,7 +63,7 @@ export type Command =
   /** Generates an answer again, in a branch of its own. */
   | { readonly type: 'regenerate'; readonly messageId: string }
   /** Asks another question instead, in a branch of its own. */
-  | { readonly type: 'edit'; readonly messageId: string; readonly text: string }
+  | { readonly type: 'edit'; readonly messageId: string; readonly parts: readonly UiPart[] }
   /** Shows another version of a message, and continues there. */
   | { readonly type: 'switch'; readonly messageId: string }
   /** Begins the edit of a question, or ends it. */
@@ -113,7 +114,7 @@ export const loaded =
 
 /**
  * A key for each answer whose end this tab does not know, whose suspended tool calls it cannot show, or which lacks the user's word that
- * another tab has sent, and for each question without an answer. Empty while one runs.
+ * another tab has sent or the reason of a denial, and for each question without an answer. Empty while one runs.
  */
 export const unknownIn = ({ messages, status }: Conversation): readonly string[] =>
   status === 'ready'
@@ -122,7 +123,11 @@ export const unknownIn = ({ messages, status }: Conversation): readonly string[]
           // A result that has come since, such as the user's word, has facts of its own.
           return [`${message.id} ${toolsIn(message).filter(isOver).length}`];
         }
-        return lacksWord(message) ? [`${message.id} settled`] : [];
+        return lacksWord(message)
+          ? [`${message.id} settled`]
+          : lacksReason(message)
+            ? [`${message.id} denied`]
+            : [];
       })
     : [];
 
@@ -167,10 +172,16 @@ export const restored =
     }),
   });
 
-/** An answer that this tab has seen, with the user's words of another tab. */
+/** An answer that this tab has seen, with the user's words of another tab, and the reasons of denials. */
 const withWords = (message: UiMessage, chunks: readonly unknown[]): UiMessage =>
-  lacksWord(message)
-    ? chunks.filter((it) => fieldsOf(it)['type'] === 'data-uncertain').reduce(withChunk, message)
+  lacksWord(message) || lacksReason(message)
+    ? chunks
+        .filter((it) => {
+          const { type, data } = fieldsOf(it);
+          const { status } = fieldsOf(data);
+          return type === 'data-uncertain' || (type === 'data-approval' && status === 'denied');
+        })
+        .reduce(withChunk, message)
     : message;
 
 /** The id of a question begins with that of its answer. */

@@ -15,6 +15,7 @@ import {
   tabOf,
   unsentOf,
 } from './client.test-support.js';
+import { textPart } from './requests.js';
 import { toEvents } from './responses.js';
 import { toolsIn as toolCallsIn, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
 import { draftsIn } from './unsent.js';
@@ -120,12 +121,12 @@ describe('a conversation', () => {
     await page.shows('again');
     const again = await page.ready();
     expect(linesOf(again).slice(2)).toEqual(['user: Q2?', 'assistant: A2, again.']);
-    page.send({ type: 'edit', messageId: again.messages[2]?.id ?? '', text: 'Q3?' });
+    page.send({ type: 'edit', messageId: again.messages[2]?.id ?? '', parts: [textPart('Q3?')] });
     await page.shows('A3.');
     expect(linesOf(await page.ready()).slice(2)).toEqual(['user: Q3?', 'assistant: A3.']);
     const reloaded = pageOf();
     const { messages: loaded } = await reloaded.ready();
-    reloaded.send({ type: 'edit', messageId: loaded[0]?.id ?? '', text: 'Q4?' });
+    reloaded.send({ type: 'edit', messageId: loaded[0]?.id ?? '', parts: [textPart('Q4?')] });
     await reloaded.shows('A4.');
     expect(linesOf(await reloaded.ready())).toEqual(['user: Q4?', 'assistant: A4.']);
   });
@@ -383,7 +384,7 @@ describe('a lost connection', () => {
     await page.ask('Q1?');
     const { messages } = await page.ask('Q2?');
     network.isDown = true;
-    page.send({ type: 'edit', messageId: messages[0]?.id ?? '', text: 'Q3?' });
+    page.send({ type: 'edit', messageId: messages[0]?.id ?? '', parts: [textPart('Q3?')] });
     await page.until(({ isReconnecting }) => isReconnecting);
     network.isDown = false;
     const back = await page.ready();
@@ -423,7 +424,7 @@ describe('a tool that waits for its result', () => {
     const { messages } = await page.ask('Where?');
     expect(messages.flatMap(waitingIn)).toHaveLength(1);
     const messageId = messages[type === 'edit' ? 0 : 1]?.id ?? '';
-    page.send({ type, messageId, text: 'What?' });
+    page.send({ type, messageId, parts: [textPart('What?')] });
     await page.shows('Anew.');
     const state = await page.ready();
     const question = type === 'edit' ? 'user: What?' : 'user: Where?';

@@ -179,9 +179,10 @@ const withEnd = (message: UiMessage, type: string, fields: Fields): UiMessage =>
     case 'message-metadata': {
       const { error } = metadata;
       if (!isFields(error)) return message;
+      const code = optional('code', error['code']);
       return {
         ...message,
-        end: { ...end, error: { ...known, retryable: error['retryable'] === true } },
+        end: { ...end, error: { ...known, ...code, retryable: error['retryable'] === true } },
       };
     }
     case 'error': {
@@ -267,13 +268,15 @@ const withData = (message: UiMessage, name: string, fields: Fields): UiMessage =
   }
 };
 
-/** A later part about a tool call, which has no schema of its own. */
+/** A later part about a tool call, which lacks what the first one has said. */
 const withSchema = (part: UiPart, old: UiPart): UiPart => {
-  if (old.type !== 'approval' && old.type !== 'uncertain') return part;
-  const { inputSchema } = old.data;
-  if (inputSchema === undefined) return part;
-  if (part.type === 'approval') return { ...part, data: { inputSchema, ...part.data } };
-  return part.type === 'uncertain' ? { ...part, data: { inputSchema, ...part.data } } : part;
+  if (part.type === 'uncertain' && old.type === 'uncertain') {
+    const { inputSchema } = old.data;
+    return { ...part, data: { inputSchema, ...part.data } };
+  }
+  if (part.type !== 'approval' || old.type !== 'approval') return part;
+  const { inputSchema, expiresAt } = old.data;
+  return { ...part, data: { inputSchema, expiresAt, ...part.data } };
 };
 
 const noticeOf = (name: string, data: Fields): string | undefined => {

@@ -27,25 +27,31 @@ interface MessageProps {
   readonly isBusy: boolean;
   /** Why the conversation cannot be changed now. */
   readonly blocked: string | undefined;
+  /** Whether the user edits it. */
+  readonly isEdited: boolean;
+  /** The last message before it that has a file. */
+  readonly withFile: string | undefined;
 }
 
 /** A message, rendered again only when it changes. */
-export const MessageView = ({ message, versions, isLast, isBusy, blocked }: MessageProps) =>
-  useMemo(
+export const MessageView = (props: MessageProps) => {
+  const { message, versions, isLast, isBusy, blocked, isEdited, withFile } = props;
+  return useMemo(
     () =>
       message.role === 'user' ? (
-        <Question message={message} versions={versions} blocked={blocked} />
+        <Question {...{ message, versions, blocked, isEdited }} />
       ) : (
-        <Answer message={message} isLast={isLast} isRunning={isLast && isBusy} blocked={blocked} />
+        <Answer {...{ message, isLast, isRunning: isLast && isBusy, blocked, withFile }} />
       ),
-    [message, versions?.join(' '), isLast, isBusy, blocked],
+    [message, versions?.join(' '), isLast, isBusy, blocked, isEdited, withFile],
   );
+};
 
-interface AnswerProps extends Pick<MessageProps, 'message' | 'isLast' | 'blocked'> {
+interface AnswerProps extends Pick<MessageProps, 'message' | 'isLast' | 'blocked' | 'withFile'> {
   readonly isRunning: boolean;
 }
 
-const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
+const Answer = ({ message, isLast, isRunning, blocked, withFile }: AnswerProps) => {
   const { parts, end, notice } = message;
   const text = plainTextOf(message);
   const { send, settings } = useContext(ActionsContext) ?? {};
@@ -62,7 +68,20 @@ const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
       {notice !== undefined && <p class="notice">{notice}</p>}
       {note !== undefined && <p class="notice">{note}</p>}
       {end?.error !== undefined && (
-        <Problem text={end.error.text} {...(isLast && !isRunning && { retry: again })} />
+        <Problem text={end.error.text} {...(isLast && !isRunning && { retry: again })}>
+          {isLast && withFile !== undefined && refusals.has(end.error.code ?? '') && (
+            <>
+              <p>A file may be the reason: every later question sends it again.</p>
+              <button
+                type="button"
+                disabled={blocked !== undefined}
+                onClick={() => send?.({ type: 'editing', messageId: withFile })}
+              >
+                Edit the message with the file
+              </button>
+            </>
+          )}
+        </Problem>
       )}
       {!isRunning && (
         <div class="actions">
@@ -95,6 +114,9 @@ const notes = new Map([
   ['refused', 'The model refused to answer.'],
   ['filtered', 'The answer was filtered.'],
 ]);
+
+/** The errors of requests that a model refuses as they are, such as one with a kind of picture that it does not take. */
+const refusals = new Set(['invalidRequest', 'contextTooLong', 'tooLarge']);
 
 /** The address of a call in devtools: the id of an answer is that of its first call. */
 const callAt = (address: string, id: string): string =>

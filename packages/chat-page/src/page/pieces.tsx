@@ -70,31 +70,6 @@ export const focusWrong = (form: Element | null): void => {
   });
 };
 
-/** A form has this below its question. */
-export const Instead = () => (
-  <p class="notice">If you send a message instead, this tool call is cancelled.</p>
-);
-
-/** The question of a tool in a frame of another site, which could lead clicks there: users decide in a tab of its own. */
-export const InTab = (props: {
-  readonly label: string;
-  /** The address of the conversation there. Without it, no user decides. */
-  readonly tab: string | undefined;
-  readonly children: ComponentChildren;
-}) => (
-  <section class="ask" aria-label={props.label}>
-    {props.children}
-    <Instead />
-    {props.tab !== undefined && (
-      <p>
-        <a href={props.tab} target="_blank" rel="noopener">
-          Open in a tab of its own to decide
-        </a>
-      </p>
-    )}
-  </section>
-);
-
 /** Enter without Shift, unless it ends the input of a character. */
 export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
   key === 'Enter' && !shiftKey && !isComposing;
@@ -149,9 +124,12 @@ export const QuietButton = (props: {
 export const Problem = ({
   text,
   retry,
+  children,
 }: {
   readonly text: string;
   readonly retry?: () => void;
+  /** Another way out. */
+  readonly children?: ComponentChildren;
 }) => (
   <div class="problem" role="alert">
     <p>
@@ -162,6 +140,7 @@ export const Problem = ({
         Try again
       </button>
     )}
+    {children}
   </div>
 );
 

@@ -1,7 +1,8 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
-import { File } from './file.js';
+import { AttachedFiles, File } from './file.js';
 import { ActionsContext, isInField, isSend, QuietButton } from './pieces.js';
-import { plainTextOf, type UiMessage } from './ui-message.js';
+import { textPart } from './requests.js';
+import { filesIn, plainTextOf, type UiMessage, type UiPart } from './ui-message.js';
 
 /** A message of the user, with its versions. */
 export const Question = (props: {
@@ -10,27 +11,20 @@ export const Question = (props: {
   readonly versions: readonly string[] | undefined;
   /** Why the conversation cannot be changed now. */
   readonly blocked: string | undefined;
+  readonly isEdited: boolean;
 }) => {
-  const { message, versions, blocked } = props;
-  const [isEdited, setEdited] = useState(false);
+  const { message, versions, blocked, isEdited } = props;
+  const { id } = message;
   const send = useContext(ActionsContext)?.send;
-  const edit = () => {
-    setEdited(true);
-    send?.({ type: 'editing', messageId: message.id });
-  };
-  const save = (edited: string) => {
-    setEdited(false);
-    send?.({ type: 'edit', messageId: message.id, text: edited });
-  };
-  const cancel = () => {
-    setEdited(false);
-    send?.({ type: 'editing', messageId: undefined });
-  };
   return (
     <article class="question" aria-label="You">
       <h2 class="hidden">You</h2>
       {isEdited ? (
-        <EditForm text={plainTextOf(message)} save={save} cancel={cancel} />
+        <EditForm
+          message={message}
+          save={(parts) => send?.({ type: 'edit', messageId: id, parts })}
+          cancel={() => send?.({ type: 'editing', messageId: undefined })}
+        />
       ) : (
         <>
           <Bubble message={message} />
@@ -38,7 +32,11 @@ export const Question = (props: {
             {versions !== undefined && (
               <Versions shown={message.id} versions={versions} blocked={blocked} />
             )}
-            <QuietButton label="Edit" blocked={blocked} act={edit} />
+            <QuietButton
+              label="Edit"
+              blocked={blocked}
+              act={() => send?.({ type: 'editing', messageId: id })}
+            />
           </div>
         </>
       )}
@@ -94,15 +92,18 @@ export const Bubble = ({ message }: { readonly message: UiMessage }) => {
 };
 
 const EditForm = (props: {
-  readonly text: string;
-  readonly save: (text: string) => void;
+  readonly message: UiMessage;
+  readonly save: (parts: readonly UiPart[]) => void;
   readonly cancel: () => void;
 }) => {
-  const [text, setText] = useState(props.text);
+  const { message, cancel } = props;
+  const [text, setText] = useState(plainTextOf(message));
+  const [files, setFiles] = useState(filesIn(message));
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
   const save = () => {
-    if (text.trim() !== '') props.save(text.trim());
+    const written = text.trim() === '' ? [] : [textPart(text.trim())];
+    if (written.length + files.length > 0) props.save([...written, ...files]);
   };
   return (
     <form
@@ -114,13 +115,14 @@ const EditForm = (props: {
       onKeyDown={(event) => {
         if (event.key === 'Escape') {
           event.stopPropagation();
-          props.cancel();
+          cancel();
         } else if (isSend(event) && isInField(event)) {
           event.preventDefault();
           save();
         }
       }}
     >
+      <AttachedFiles files={files} change={setFiles} />
       <textarea
         ref={field}
         aria-label="Edit your message"
@@ -128,7 +130,7 @@ const EditForm = (props: {
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <div class="actions">
-        <button type="button" onClick={props.cancel}>
+        <button type="button" onClick={cancel}>
           Cancel
         </button>
         <button type="submit" class="primary">

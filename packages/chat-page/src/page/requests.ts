@@ -9,12 +9,6 @@ import {
 
 export const textPart = (text: string): UiPart => ({ type: 'text', text, isOpen: false });
 
-/** A question with another text, and its files. */
-export const withText = (question: UiMessage, text: string): readonly UiPart[] => [
-  textPart(text),
-  ...question.parts.filter(({ type }) => type === 'file'),
-];
-
 /** The question, and the message that the conversation continues after. The server knows the messages before that one. */
 export const placed = (before: readonly UiMessage[], question: UiMessage) => ({
   messages: [

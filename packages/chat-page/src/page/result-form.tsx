@@ -1,7 +1,6 @@
-import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { wordsOf } from './fields.js';
-import { ActionsContext, focusCard, focusWrong, formKeys, InTab, Instead } from './pieces.js';
+import { Ask, Chosen, TabLink } from './ask.js';
+import { ActionsContext, focusCard, focusWrong } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,
@@ -14,6 +13,7 @@ import {
   readEntry,
   stillIn,
 } from './schema-fields.js';
+import { useTool } from './tools.js';
 import type { Suspended, ToolOutcome, ToolPart, Uncertain } from './ui-message.js';
 import { NotSent, plainWords, Values } from './values-view.js';
 
@@ -35,15 +35,16 @@ export const ResultForm = (props: {
   const [problems, setProblems] = useState<Problems>({});
   const field = isJson ? anyJson : own;
   const sent = useSent(isOver);
+  const label = `Question of ${useTool(toolName).title}`;
   if (isOver) return <NotSent value={sent.current ? '' : written(entry)} />;
-  const label = `Question of ${wordsOf(toolName)}`;
   const asked = <QuestionView suspended={props.suspended} />;
-  if (tab !== undefined)
+  if (tab !== undefined) {
     return (
-      <InTab label={label} tab={tab}>
+      <Ask label={label} buttons={<TabLink tab={tab} />}>
         {asked}
-      </InTab>
+      </Ask>
     );
+  }
   const end = (outcome: ToolOutcome, form: HTMLElement | null) => {
     sent.current = true;
     focusCard(form);
@@ -66,49 +67,40 @@ export const ResultForm = (props: {
     setProblems({});
     setEntry(entryFor(isJson ? own : anyJson));
   };
+  const submit = (form: HTMLFormElement) => {
+    const read = readEntry(field, entry);
+    if (read.problems === undefined) {
+      end({ type: 'result', toolCallId, output: read.value ?? null }, form);
+      return;
+    }
+    setProblems(read.problems);
+    focusWrong(form);
+  };
+  const failure = {
+    type: 'failure',
+    toolCallId,
+    errorText: 'The user cannot answer this.',
+  } as const;
+  const buttons = (
+    <>
+      <button type="submit" class="primary">
+        Send answer
+      </button>
+      <button type="button" onClick={(event) => end(failure, event.currentTarget.form)}>
+        I cannot answer
+      </button>
+      {own.kind !== 'json' && (
+        <button type="button" class="quiet" onClick={switched}>
+          {isJson ? 'Use the form' : 'Enter JSON'}
+        </button>
+      )}
+    </>
+  );
   return (
-    <form
-      class="ask"
-      aria-label={label}
-      noValidate
-      onKeyDown={formKeys(focusCard)}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        const read = readEntry(field, entry);
-        if (read.problems === undefined) {
-          end({ type: 'result', toolCallId, output: read.value ?? null }, form);
-          return;
-        }
-        setProblems(read.problems);
-        focusWrong(form);
-      }}
-    >
+    <Ask label={label} submit={submit} buttons={buttons}>
       {asked}
       <FieldView field={field} entry={entry} change={change} problems={problems} />
-      <Instead />
-      <div class="actions">
-        <button type="submit" class="primary">
-          Send answer
-        </button>
-        <button
-          type="button"
-          onClick={(event) =>
-            end(
-              { type: 'failure', toolCallId, errorText: 'The user cannot answer this.' },
-              event.currentTarget.form,
-            )
-          }
-        >
-          I cannot answer
-        </button>
-        {own.kind !== 'json' && (
-          <button type="button" class="quiet" onClick={switched}>
-            {isJson ? 'Use the form' : 'Enter JSON'}
-          </button>
-        )}
-      </div>
-    </form>
+    </Ask>
   );
 };
 
@@ -116,9 +108,10 @@ export const ResultForm = (props: {
 const QuestionView = ({ suspended }: { readonly suspended: Suspended }) => {
   const { toolName, request } = suspended;
   const { question, rest } = askedBy(request);
+  const { title } = useTool(toolName);
   return (
     <>
-      <p class="asked">{question ?? `${wordsOf(toolName)} needs an answer from you.`}</p>
+      <p class="asked">{question ?? `${title} needs an answer from you.`}</p>
       <Values label="Details" value={rest} />
     </>
   );
@@ -132,7 +125,11 @@ export const Answered = ({
   readonly suspended: Suspended;
   readonly tool: ToolPart;
 }) => (
-  <section class="answered" aria-label={`Question of ${wordsOf(suspended.toolName)}`}>
+  <section
+    class="answered"
+    role="group"
+    aria-label={`Question of ${useTool(suspended.toolName).title}`}
+  >
     <QuestionView suspended={suspended} />
     {state === 'done' && (
       <Values label="Your answer" value={output} schema={askedBy(suspended.request).schema} />
@@ -148,37 +145,6 @@ const useSent = (isOver: boolean) => {
     if (!isOver) sent.current = false;
   }, [isOver]);
   return sent;
-};
-
-/** The choice of the user, while other tool calls of the turn wait: their results go together. */
-const Chosen = (props: {
-  readonly label: string;
-  readonly toolCallId: string;
-  readonly words: string;
-  readonly children: ComponentChildren;
-}) => {
-  const { send, announce } = useContext(ActionsContext) ?? {};
-  const { words, toolCallId } = props;
-  const rest = 'It is sent once you have answered the others, too.';
-  useEffect(() => announce?.(`${words} ${rest}`), []);
-  return (
-    <section class="ask" aria-label={props.label}>
-      {props.children}
-      <p>{words}</p>
-      <p class="notice">{rest}</p>
-      <div class="actions">
-        <button
-          type="button"
-          onClick={(event) => {
-            focusCard(event.currentTarget);
-            send?.({ type: 'change', toolCallId });
-          }}
-        >
-          Change
-        </button>
-      </div>
-    </section>
-  );
 };
 
 /** The text of an entry, for a form whose tool call has ended without it. */
@@ -200,49 +166,51 @@ const choices = [
 
 /** Asks the user for the outcome of a tool call that was running when the server stopped. */
 export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) => {
-  const { toolCallId, toolName, outcome: chosen, isSent = false } = uncertain;
+  const { toolCallId, toolName, outcome: chosen, isSent = false, inputSchema } = uncertain;
   const { send, tab, settings } = useContext(ActionsContext) ?? {};
+  const { title } = useTool(toolName, inputSchema);
   const by = settings?.uncertain ?? 'program';
-  const name = `Outcome of ${wordsOf(toolName)}`;
+  const label = `Outcome of ${title}`;
   const asked = (
     <p class="asked">
-      The server stopped while <b>{wordsOf(toolName)}</b> was running. It may have happened or not
+      The server stopped while <b>{title}</b> was running. It may have happened or not
       {by === 'user' ? ': please find out.' : '. The program of this chat decides.'}
     </p>
   );
-  if (by === 'program' || tab !== undefined)
+  if (by === 'program' || tab !== undefined) {
+    const link = by === 'user' && tab !== undefined ? { buttons: <TabLink tab={tab} /> } : {};
     return (
-      <InTab label={name} tab={by === 'program' ? undefined : tab}>
+      <Ask label={label} {...link}>
         {asked}
-      </InTab>
+      </Ask>
     );
+  }
   const words = choices.find(({ outcome }) => outcome === chosen)?.label;
-  if (words !== undefined && !isSent)
+  if (words !== undefined && !isSent) {
     return (
-      <Chosen label={name} toolCallId={toolCallId} words={`Chosen: ${words}.`}>
+      <Chosen label={label} toolCallId={toolCallId} words={`Chosen: ${words}.`}>
         {asked}
       </Chosen>
     );
+  }
+  const buttons = choices.map(({ outcome, label: name }) => (
+    <button
+      key={outcome}
+      type="button"
+      disabled={isSent}
+      aria-pressed={chosen === outcome}
+      onClick={(event) => {
+        focusCard(event.currentTarget.form);
+        send?.({ type: 'settle', toolCallId, outcome });
+      }}
+    >
+      {name}
+    </button>
+  ));
   return (
-    <form class="ask" aria-label={name} onSubmit={(event) => event.preventDefault()}>
+    // Each of its buttons submits another word.
+    <Ask label={label} submit={() => undefined} buttons={buttons}>
       {asked}
-      <Instead />
-      <div class="actions">
-        {choices.map(({ outcome, label }) => (
-          <button
-            key={outcome}
-            type="button"
-            disabled={isSent}
-            aria-pressed={chosen === outcome}
-            onClick={(event) => {
-              focusCard(event.currentTarget.form);
-              send?.({ type: 'settle', toolCallId, outcome });
-            }}
-          >
-            {label}
-          </button>
-        ))}
-      </div>
-    </form>
+    </Ask>
   );
 };

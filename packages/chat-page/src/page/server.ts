@@ -3,6 +3,7 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   ignoreElements,
   map,
   mergeMap,
@@ -92,6 +93,8 @@ export interface Server {
     chatId: string,
     body: { readonly outcomes: Readonly<Record<string, SettledAs>> },
   ) => Observable<never>;
+  /** Emits the titles in the schemas of tools; nothing if they cannot be loaded. */
+  readonly tools$: Observable<Fields>;
   readonly chats$: (query: {
     readonly search: string;
     readonly limit: number;
@@ -159,6 +162,11 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
           map(factsOf),
         );
       }),
+    tools$: read$(`${api}/tool-titles`).pipe(
+      map(({ tools }) => fieldsOf(tools)),
+      // The words of names stand for them.
+      catchError(() => EMPTY),
+    ),
     settle$: (chatId, body) => post$(`${pathOf(chatId)}/uncertain`, body),
     chats$: ({ search, before, limit }) =>
       read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),

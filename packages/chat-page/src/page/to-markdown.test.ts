@@ -38,7 +38,7 @@ describe('a conversation as Markdown', () => {
         end: { error: { text: 'Broken.', retryable: true } },
       },
     ];
-    expect(toMarkdown('My\nchat', messages)).toBe(
+    expect(toMarkdown('My\nchat', messages, { pay: { input: { title: 'Pay a bill' } } })).toBe(
       [
         '# My chat',
         '## You',
@@ -46,7 +46,7 @@ describe('a conversation as Markdown', () => {
         '\\# Not a title  \n\\<b\\>?',
         '## Answer',
         '- X: https://x.org',
-        '*Tool pay: denied*',
+        '*Tool Pay a bill: denied*',
         'It is **5**.',
         '*Error: Broken.*\n',
       ].join('\n\n'),

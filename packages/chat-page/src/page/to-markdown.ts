@@ -1,3 +1,4 @@
+import { titleOfTool, type ToolTitles } from './tools.js';
 import {
   isQuestion,
   plainTextOf,
@@ -10,19 +11,29 @@ import {
  * A conversation as Markdown: its questions and answers, the names and outcomes of tools, and sources. Thoughts, and the arguments and
  * results of tools, are left out.
  */
-export const toMarkdown = (title: string, messages: readonly UiMessage[]): string =>
+export const toMarkdown = (
+  title: string,
+  messages: readonly UiMessage[],
+  tools: ToolTitles,
+): string =>
   [
     `# ${inLine(title)}`,
     ...messages.flatMap((message) => [
       isQuestion(message) ? '## You' : '## Answer',
-      ...(isQuestion(message) ? questionOf(message) : message.parts.flatMap(partOf)),
+      ...(isQuestion(message)
+        ? questionOf(message)
+        : message.parts.flatMap((part) => partOf(part, tools))),
       ...(message.end?.error === undefined ? [] : [`*Error: ${inLine(message.end.error.text)}*`]),
     ]),
   ].join('\n\n') + '\n';
 
 /** Saves a conversation as a file. */
-export const downloadMarkdown = (title: string, messages: readonly UiMessage[]): void => {
-  const file = new Blob([toMarkdown(title, messages)], { type: 'text/markdown' });
+export const downloadMarkdown = (
+  title: string,
+  messages: readonly UiMessage[],
+  tools: ToolTitles,
+): void => {
+  const file = new Blob([toMarkdown(title, messages, tools)], { type: 'text/markdown' });
   const link = document.createElement('a');
   link.href = URL.createObjectURL(file);
   link.download = `${
@@ -36,7 +47,7 @@ export const downloadMarkdown = (title: string, messages: readonly UiMessage[]):
 };
 
 const questionOf = (message: UiMessage): readonly string[] => [
-  ...message.parts.filter(isFile).flatMap(partOf),
+  ...message.parts.filter(isFile).flatMap((part) => partOf(part, {})),
   // Users write text, not Markdown.
   ...lines(plainTextOf(message)),
 ];
@@ -46,12 +57,12 @@ const isFile = ({ type }: UiPart): boolean => type === 'file';
 const lines = (text: string): readonly string[] =>
   text === '' ? [] : [text.split('\n').map(escaped).join('  \n')];
 
-const partOf = (part: UiPart): readonly string[] => {
+const partOf = (part: UiPart, tools: ToolTitles): readonly string[] => {
   switch (part.type) {
     case 'text':
       return part.text.trim() === '' ? [] : [part.text.trim()];
     case 'tool':
-      return [`*Tool ${inLine(part.toolName)}: ${outcomes[part.state]}*`];
+      return [`*Tool ${inLine(titleOfTool(tools, part.toolName))}: ${outcomes[part.state]}*`];
     case 'file':
       return [`*File: ${inLine(part.filename ?? part.mediaType)}*`];
     case 'steered':

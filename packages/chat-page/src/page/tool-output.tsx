@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Fields, fieldsOf, listOf, textOf, viewOf } from './fields.js';
 import { safeUrl } from './safe-url.js';
@@ -13,10 +14,12 @@ export const ToolOutput = (props: {
   readonly output: unknown;
   /** The module of the site with renderers. */
   readonly renderers: string | undefined;
+  /** The schema of the result, with its titles. */
+  readonly schema: Fields;
 }) => {
-  const { output, renderers } = props;
+  const { output, renderers, schema } = props;
   const data = fieldsOf(output);
-  const plain = <Values label="Result" value={output} />;
+  const plain = <Values label="Result" value={output} schema={schema} />;
   switch (viewOf(output)) {
     case 'table':
       return <Table {...data} />;
@@ -34,7 +37,11 @@ export const ToolOutput = (props: {
     case '':
       return plain;
     default:
-      return renderers === undefined ? plain : <Foreign data={output} module={renderers} />;
+      return renderers === undefined ? (
+        plain
+      ) : (
+        <Foreign data={output} module={renderers} instead={plain} />
+      );
   }
 };
 
@@ -88,7 +95,13 @@ const Link = ({ url, title }: Fields) => {
 };
 
 /** A view that a module of the site draws. It gets data and an empty element; without a renderer for the view, or if that fails, its values are shown. */
-const Foreign = ({ data, module }: { readonly data: unknown; readonly module: string }) => {
+const Foreign = (props: {
+  readonly data: unknown;
+  readonly module: string;
+  /** Shown if it fails. */
+  readonly instead: ComponentChildren;
+}) => {
+  const { data, module, instead } = props;
   const place = useRef<HTMLDivElement>(null);
   const [failed, setFailed] = useState<unknown>();
   useEffect(() => {
@@ -107,11 +120,7 @@ const Foreign = ({ data, module }: { readonly data: unknown; readonly module: st
       place.current?.replaceChildren();
     };
   }, [data, module]);
-  return failed === data ? (
-    <Values label="Result" value={data} />
-  ) : (
-    <div class="view" ref={place} />
-  );
+  return failed === data ? <>{instead}</> : <div class="view" ref={place} />;
 };
 
 /** Draws data, and returns the function that cleans up. */

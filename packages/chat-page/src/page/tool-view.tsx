@@ -3,10 +3,10 @@ import { type Fields, viewOf, wordsOf } from './fields.js';
 import { lazyModule } from './lazy-module.js';
 import { MarkdownView } from './markdown-view.js';
 import { ActionsContext, Fold, Icon, type IconName } from './pieces.js';
+import { titleOfTool, ToolsContext, useTool } from './tools.js';
 import {
   type AgentPart,
   type Approval,
-  approvalsIn,
   isOver,
   isToolCall,
   type PartProps,
@@ -16,7 +16,6 @@ import {
   type UiMessage,
   type UiPart,
   type Uncertain,
-  uncertainIn,
   waitingIn,
 } from './ui-message.js';
 import { Raw, Values } from './values-view.js';
@@ -83,35 +82,67 @@ export const LooseApproval = ({
 }: PartProps<Extract<UiPart, { type: 'approval' }>>) => {
   const isAsked = data.status === 'requested' && isRunning;
   const forms = useForms(isAsked);
+  const { title } = useTool(data.toolName, data.inputSchema);
   // It stays while the server starts again, which asks again.
   if (message.parts.some(isToolCall(data.toolCallId))) return null;
   return (
-    <section class="tool card" aria-label={`Tool ${wordsOf(data.toolName)}`} tabIndex={-1}>
+    <section class="tool card" role="group" aria-label={`Tool ${title}`} tabIndex={-1}>
       <header>
-        <b>{wordsOf(data.toolName)}</b> <Status status={approvalStatus(data.status)} />
+        <b>{title}</b> <Status status={approvalStatus(data.status)} />
       </header>
+      <Denial approval={data} />
       {isAsked && forms && <forms.ApprovalForm approval={data} input={undefined} isOver={false} />}
     </section>
   );
 };
 
-/** The decisions or results that a tool call waits for. */
-interface Waits {
+/** Why a tool call was denied. */
+const Denial = ({ approval: { status, reason } }: { readonly approval: Approval }) =>
+  status !== 'denied' || reason === undefined ? null : (
+    <p class="notice">{ownReasons.get(reason) ?? `Reason: ${reason}`}</p>
+  );
+
+/** The words for reasons that no person has given. */
+const ownReasons = new Map([
+  ['No one decided on it in time.', 'No one decided in time, so it did not run.'],
+  [
+    'Its arguments cannot be shown to the reviewer.',
+    'Its arguments cannot be shown, so no one could approve them. It did not run.',
+  ],
+]);
+
+/** The parts of a message about a tool call. */
+interface About {
   readonly approval?: Approval | undefined;
   readonly suspended?: Suspended | undefined;
   readonly uncertain?: Uncertain | undefined;
 }
 
-const waitsOf = ({ part, message, isRunning }: PartProps<ToolPart>): Waits => {
-  const { toolCallId, state } = part;
-  const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
-  if (state !== 'input' && state !== 'running') return {};
-  return {
-    approval: isRunning ? approvalsIn(message).find(isOwn) : undefined,
-    suspended: waitingIn(message).find(isOwn),
-    uncertain: uncertainIn(message).find(isOwn),
-  };
-};
+const aboutOf = ({ part: { toolCallId }, message: { parts } }: PartProps<ToolPart>): About =>
+  parts.reduce<About>((about, it) => {
+    if (!('data' in it) || it.type === 'data' || it.data.toolCallId !== toolCallId) return about;
+    switch (it.type) {
+      case 'approval':
+        return { ...about, approval: it.data };
+      case 'suspended':
+        return { ...about, suspended: it.data };
+      case 'uncertain':
+        return { ...about, uncertain: it.data };
+    }
+  }, {});
+
+/** The part of it that the tool call waits for: a decision or a result. */
+const waitsOf = (
+  { part: { state, toolCallId }, message, isRunning }: PartProps<ToolPart>,
+  { approval, uncertain }: About,
+): About =>
+  state !== 'running'
+    ? {}
+    : {
+        approval: isRunning && approval?.status === 'requested' ? approval : undefined,
+        suspended: waitingIn(message).find((it) => it.toolCallId === toolCallId),
+        uncertain,
+      };
 
 const wordsFor = new Map<unknown, string>([
   ['happened', 'You said that it has happened.'],
@@ -121,7 +152,7 @@ const wordsFor = new Map<unknown, string>([
 
 const statusOf = (
   { part: { state }, isRunning }: PartProps<ToolPart>,
-  waits: Waits,
+  waits: About,
   word: SettledAs | undefined,
   asked: Suspended | undefined,
 ): ToolStatus => {
@@ -133,24 +164,14 @@ const statusOf = (
   return !isRunning && (state === 'input' || state === 'running') ? 'interrupted' : state;
 };
 
-/** The parts of a message about a tool call. */
-const aboutOf = ({ part: { toolCallId }, message: { parts } }: PartProps<ToolPart>) => {
-  const isOwn = (it: { readonly toolCallId: string }) => it.toolCallId === toolCallId;
-  return {
-    asked: parts.flatMap((it) => (it.type === 'suspended' && isOwn(it.data) ? [it.data] : []))[0],
-    approval: parts.flatMap((it) => (it.type === 'approval' && isOwn(it.data) ? [it.data] : []))[0],
-    uncertain: parts.flatMap((it) =>
-      it.type === 'uncertain' && isOwn(it.data) ? [it.data] : [],
-    )[0],
-  };
-};
-
 /** A tool call. The sub-agent that it runs is shown in its card. */
 export const Tool = (props: PartProps<ToolPart>) => {
   const { part, message } = props;
   const { toolName, state, output, errorText } = part;
-  const waits = waitsOf(props);
-  const { asked, approval, uncertain } = aboutOf(props);
+  const about = aboutOf(props);
+  const { suspended: asked, approval, uncertain } = about;
+  const waits = waitsOf(props, about);
+  const known = useTool(toolName, (approval ?? uncertain)?.inputSchema);
   // Only the server says the user's word: no output of a tool does.
   const word = state === 'done' || state === 'failed' ? uncertain?.outcome : undefined;
   const status = statusOf(props, waits, word, asked);
@@ -165,37 +186,37 @@ export const Tool = (props: PartProps<ToolPart>) => {
   const views = useForms(hasView);
   const isReply = state === 'done' && agent?.text !== undefined;
   return (
-    <section class="tool" aria-label={`Tool ${wordsOf(toolName)}`}>
+    <section class="tool" role="group" aria-label={`Tool ${known.title}`}>
       <Fold
         class={agent === undefined ? 'card' : 'card agent'}
         title={
           <>
             {agent !== undefined && 'Agent '}
-            <b>{wordsOf(toolName)}</b> <Status status={status} />
+            <b>{known.title}</b> <Status status={status} />
           </>
         }
         isOpen={
           openStates.has(status) || (status === 'running' && (hasOutput || agent !== undefined))
         }
       >
-        <Arguments
-          part={part}
-          asked={approval?.asked}
-          schema={(approval ?? uncertain)?.inputSchema}
-        />
+        <Arguments part={part} asked={approval?.asked} schema={known.input} />
         {agent !== undefined && <AgentBody part={agent} />}
         {hasOutput && !isReply && !hasView && (
-          <Values label={state === 'running' ? 'Progress' : 'Result'} value={output} />
+          <Values
+            label={state === 'running' ? 'Progress' : 'Result'}
+            value={output}
+            schema={known.output}
+          />
         )}
         {errorText !== undefined && (!isInWords || state !== 'failed') && (
           <p class={state === 'failed' ? 'failure' : 'notice'}>{errorText}</p>
         )}
-        {state === 'denied' && approval?.reason !== undefined && (
-          <p class="notice">Reason: {approval.reason}</p>
-        )}
+        {approval !== undefined && <Denial approval={approval} />}
       </Fold>
       {words !== undefined && <p class="notice">{words}</p>}
-      {hasView && views && <views.ToolOutput output={output} renderers={settings?.renderers} />}
+      {hasView && views && (
+        <views.ToolOutput output={output} renderers={settings?.renderers} schema={known.output} />
+      )}
       <Forms waits={waits} part={part} asked={asked} />
       {others.map((it) => (
         <Agent key={it.id} part={it} />
@@ -209,7 +230,7 @@ const Arguments = (props: {
   readonly part: ToolPart;
   /** Those that were asked about. */
   readonly asked: unknown;
-  readonly schema: Fields | undefined;
+  readonly schema: Fields;
 }) => {
   const { asked, schema } = props;
   const { input, inputText = '' } = props.part;
@@ -234,14 +255,14 @@ const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'denied', 'cancel
 
 /** The forms of a tool call. They stay when it ends without them: something may have been entered. */
 const Forms = (props: {
-  readonly waits: Waits;
+  readonly waits: About;
   readonly part: ToolPart;
   readonly asked: Suspended | undefined;
 }) => {
   const { waits, part, asked } = props;
   const { input } = part;
   const { approval, suspended, uncertain } = waits;
-  const known = useRef<Pick<Waits, 'approval' | 'suspended'>>({});
+  const known = useRef<Omit<About, 'uncertain'>>({});
   const key = JSON.stringify(input);
   const first = useRef<string | undefined>(undefined);
   if (approval !== undefined) {
@@ -309,12 +330,13 @@ const progressWords: Readonly<Record<string, string>> = { ...labels, notRun: lab
 const AgentBody = ({ part }: { readonly part: AgentPart }) => {
   const { text, progress } = part;
   const isGrowing = agentStatus(part) === 'running';
+  const tools = useContext(ToolsContext);
   return (
     <>
       {progress.map((it, at) =>
         it.kind === 'tool' ? (
           <p key={at} class="notice">
-            Tool <b>{wordsOf(it.text)}</b>: {progressWords[it.status ?? ''] ?? 'Running'}
+            Tool <b>{titleOfTool(tools, it.text)}</b>: {progressWords[it.status ?? ''] ?? 'Running'}
           </p>
         ) : (
           <div key={at} class={it.kind}>

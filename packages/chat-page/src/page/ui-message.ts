@@ -17,7 +17,12 @@ export interface UiMessage {
 export interface AnswerEnd {
   /** Why, such as `answer`, `interrupted` or `suspended`; absent if it failed. */
   readonly reason?: string;
-  readonly error?: { readonly text: string; readonly retryable: boolean };
+  readonly error?: {
+    readonly text: string;
+    readonly retryable: boolean;
+    /** Its code, such as `invalidRequest`. */
+    readonly code?: string;
+  };
   readonly usage?: AnswerUsage;
 }
 
@@ -37,20 +42,22 @@ export type UiPart =
   | TextPart
   | ToolPart
   | AgentPart
+  | FilePart
   | { readonly type: 'step-start' }
-  | {
-      readonly type: 'file';
-      readonly url: string;
-      readonly mediaType: string;
-      readonly filename?: string;
-      readonly messageId?: string;
-    }
   | { readonly type: 'steered'; readonly text: string }
   | { readonly type: 'approval'; readonly data: Approval }
   | { readonly type: 'suspended'; readonly data: Suspended }
   | { readonly type: 'uncertain'; readonly data: Uncertain }
   | { readonly type: 'sources'; readonly sources: readonly Source[] }
   | { readonly type: 'data'; readonly name: string; readonly id?: string; readonly data: unknown };
+
+export interface FilePart {
+  readonly type: 'file';
+  readonly url: string;
+  readonly mediaType: string;
+  readonly filename?: string;
+  readonly messageId?: string;
+}
 
 /** A part, and its place. */
 export interface PartProps<Part extends UiPart = UiPart> {
@@ -105,12 +112,12 @@ export interface Approval {
   readonly toolName: string;
   readonly status: string;
   readonly token?: string;
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
   /** The server takes an edited input. */
   readonly mayEdit: boolean;
   /** The schema of its input. */
-  readonly inputSchema?: Fields;
-  /** Why it was denied. */
+  readonly inputSchema?: Fields | undefined;
+  /** Why it was denied: the words of a person, or of the queue. */
   readonly reason?: string;
   /** The input that was asked about, if another one was approved. */
   readonly asked?: unknown;
@@ -139,7 +146,7 @@ export interface Uncertain {
   /** Whether the server gets it now, with the others. */
   readonly isSent?: boolean;
   /** The schema of its input. */
-  readonly inputSchema?: Fields;
+  readonly inputSchema?: Fields | undefined;
 }
 
 /** The outcome, by the user's word, of a tool call that was running when the server stopped. */
@@ -157,6 +164,9 @@ export const isToolCall =
     part.type === 'tool' && part.toolCallId === toolCallId;
 
 export const isQuestion = ({ role }: UiMessage): boolean => role === 'user';
+
+export const filesIn = ({ parts }: UiMessage): readonly FilePart[] =>
+  parts.filter((part) => part.type === 'file');
 
 /** The text of a message, without thinking. */
 export const plainTextOf = ({ parts }: UiMessage): string =>
@@ -187,6 +197,19 @@ export const lacksWord = ({ parts }: UiMessage): boolean =>
       part.type === 'uncertain' &&
       part.data.outcome === undefined &&
       hasResult(parts.find(isToolCall(part.data.toolCallId))),
+  );
+
+/**
+ * Whether a tool call was denied without the reason, and it was a queue that has asked: the stream has the reasons of people only, and
+ * the facts also those of the queue.
+ */
+export const lacksReason = ({ parts }: UiMessage): boolean =>
+  parts.some(
+    (part) =>
+      part.type === 'approval' &&
+      part.data.status === 'denied' &&
+      part.data.reason === undefined &&
+      part.data.expiresAt !== undefined,
   );
 
 const hasResult = (tool: ToolPart | undefined): boolean =>

@@ -1,4 +1,4 @@
-import { isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
+import { filesIn, isQuestion, plainTextOf, type UiMessage } from './ui-message.js';
 
 /** A message that the server is not known to have. */
 export interface Unsent extends UiMessage {
@@ -18,9 +18,12 @@ export const hasArrived = (sent: Unsent, messages: readonly UiMessage[]): boolea
   const questions = messages.filter(isQuestion);
   const before = questions[after - 1];
   return (
-    questions
-      .slice(after, kind === 'edit' ? after + 1 : undefined)
-      .some((question) => plainTextOf(question) === text) ||
+    questions.slice(after, kind === 'edit' ? after + 1 : undefined).some(
+      (question) =>
+        plainTextOf(question) === text &&
+        // An edit may only have removed a file.
+        (kind !== 'edit' || filesIn(question).length === filesIn(sent).length),
+    ) ||
     (kind === 'addition' &&
       messages
         .slice(before === undefined ? 0 : messages.indexOf(before))

@@ -9,6 +9,7 @@ import { createServer } from './server.js';
 import { settingsOf } from './settings.js';
 import { ToolOutput } from './tool-output.js';
 import { Tool } from './tool-view.js';
+import { ToolsContext } from './tools.js';
 import { isQuestion, type ToolPart, type UiMessage, type UiPart } from './ui-message.js';
 
 const actions: Actions = {
@@ -56,7 +57,7 @@ describe("the user's word for an uncertain tool", () => {
   });
 
   it('leaves views of this name to the site', () => {
-    const view = h(ToolOutput, { output: forged.output, renderers: '/views.js' });
+    const view = h(ToolOutput, { output: forged.output, renderers: '/views.js', schema: {} });
     expect(renderToString(view)).toBe('<div class="view"></div>');
   });
 
@@ -134,5 +135,72 @@ describe('a failed call with several questions', () => {
     expect(after.messages.map(({ id }) => id)).toEqual(['c/0', 'c/1', 'c']);
     expect(after.messages.filter((it) => !isQuestion(it))).toHaveLength(1);
     expect(loaded(history)(after).messages.map(({ id }) => id)).toEqual(['c/0', 'c/1', 'c']);
+  });
+});
+
+describe('the titles of a tool', () => {
+  const tools = {
+    send: {
+      input: { title: 'Send a letter', properties: { to: { title: 'Recipient' } } },
+      output: { properties: { id: { title: 'Receipt' } } },
+    },
+  };
+  const titled = (part: ToolPart, others: readonly UiPart[] = []): string =>
+    renderToString(
+      h(ToolsContext.Provider, {
+        value: tools,
+        children: h(ActionsContext.Provider, {
+          value: actions,
+          children: h(Tool, { part, message: answerOf(part, ...others), isRunning: false }),
+        }),
+      }),
+    );
+  const failed: ToolPart = {
+    ...{ ...call, type: 'tool', state: 'failed', input: { to: 'Ann' } },
+    errorText: 'The tool failed.',
+  };
+
+  it('stand for its name, its arguments and its result, also if no one decides', () => {
+    expect(titled(failed)).toMatch(/Send a letter.*Recipient.*Ann/u);
+    const { errorText: _, ...open } = failed;
+    expect(titled({ ...open, state: 'running', output: { id: 7 } })).toContain('Send a letter');
+    expect(titled({ ...failed, toolName: 'toString' })).toContain('To string');
+  });
+
+  it('come from the schema of an approval first: that of a sub-agent is not among them', () => {
+    const denied: UiPart = {
+      type: 'approval',
+      data: { ...call, status: 'denied', mayEdit: false, inputSchema: { title: 'Send it' } },
+    };
+    expect(titled(failed, [denied])).toContain('Send it');
+  });
+});
+
+describe('the reason of a denial', () => {
+  const denied: ToolPart = { ...done, state: 'denied', output: undefined };
+  const approval = (reason?: string): UiPart => ({
+    type: 'approval',
+    data: { ...call, status: 'denied', mayEdit: false, expiresAt: 1, ...(reason && { reason }) },
+  });
+
+  it('is that of the person, or in words if no one has decided', () => {
+    expect(shown(denied, [approval('Too much')])).toContain('Reason: Too much');
+    const late = shown(denied, [approval('No one decided on it in time.')]);
+    expect(late).toContain('No one decided in time, so it did not run.');
+    expect(late).not.toContain('Reason');
+    expect(shown(denied, [approval()])).not.toContain('Reason');
+  });
+
+  it('comes with the facts once, if a queue has asked and the stream has none', () => {
+    const state: Conversation = {
+      ...{ ...begun('a', []), status: 'ready' },
+      messages: [answerOf(denied, approval())],
+    };
+    expect(unknownIn(state)).toEqual(['c denied']);
+    const data = { ...call, status: 'denied', reason: 'No one decided on it in time.' };
+    const facts = { c: [{ type: 'start' }, { type: 'data-approval', data }, { type: 'finish' }] };
+    const after = restored(facts)(state);
+    expect(shown(denied, after.messages[0]?.parts ?? [])).toContain('No one decided in time');
+    expect(unknownIn(after)).toEqual([]);
   });
 });
