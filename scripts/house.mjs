@@ -8,7 +8,6 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import kernelBoundary from './house/kernel.cjs';
-import { roomsInCycles } from './rooms.mjs';
 import { setUp } from './set-up.mjs';
 import {
   ambiguousNames,
@@ -60,15 +59,12 @@ const aims = {
   'kernel: files': undefined,
   'kernel: lines': undefined,
   'kernel: bytes gzipped, without rxjs': 28_000,
-  'kernel: files of features in its closure': 0,
-  'kernel: imports of features': 0,
   'createAgent and tool: bytes gzipped, without rxjs and ajv': 30_000,
   'createAgent and tool: files': undefined,
   'millrace: source files': undefined,
   'millrace: source lines': undefined,
   'millrace: loose files': 7,
   'millrace: folders': undefined,
-  'millrace: rooms in import cycles': 0,
   'files that run for a question': undefined,
   'files that run for one tool call': undefined,
   'subscriptions: question': 22,
@@ -118,37 +114,10 @@ const parsed = (folder) =>
       .map((file) => [file, parse(file)]),
   );
 
-/** The relative imports of a module, those of types included. */
-const importsOf = (module) =>
-  module.statements
-    .map(({ moduleSpecifier }) => moduleSpecifier?.text ?? '')
-    .filter((specifier) => specifier.startsWith('.'))
-    .map((specifier) => posix.join(posix.dirname(module.fileName), specifier))
-    .map((file) => file.replace(/\.js$/, '.ts'));
-
-const featureOf = (file) =>
-  Object.entries(kernelBoundary.featureFiles).find(([, pattern]) => new RegExp(pattern).test(file));
-
-/** How many of the files belong to each feature, most first. */
-const byFeature = (files) => {
-  const counts = {};
-  for (const file of files) {
-    const feature = featureOf(file)?.[0];
-    if (feature !== undefined) counts[feature] = (counts[feature] ?? 0) + 1;
-  }
-  return Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
-};
-
 const isKernel = (file) => {
   const { path, pathNot } = kernelBoundary.kernel;
   return new RegExp(path).test(file) && !pathNot.some((pattern) => new RegExp(pattern).test(file));
 };
-
-function kernelImports(modules) {
-  return byFeature(
-    [...modules].flatMap(([file, module]) => (isKernel(file) ? importsOf(module) : [])),
-  );
-}
 
 // ---------------------------------------------------------------- bundles
 
@@ -307,8 +276,6 @@ async function measure() {
 
   const kernel = await bundle(`export * from './${entry}'`, ['rxjs']);
   const agent = await bundle(`export { createAgent, tool } from './index.js'`, ['rxjs', 'ajv']);
-  const reached = byFeature(kernel.read);
-  const imports = kernelImports(modules);
 
   const ofKernel = [...modules.values()].filter(({ fileName }) => isKernel(fileName));
   const ambiguous = ambiguousNames(ofKernel);
@@ -323,15 +290,12 @@ async function measure() {
     'kernel: files': kernel.read.length,
     'kernel: lines': sum(kernel.read.map(linesOf)),
     'kernel: bytes gzipped, without rxjs': kernel.gzip,
-    'kernel: files of features in its closure': sum(Object.values(reached)),
-    'kernel: imports of features': sum(Object.values(imports)),
     'createAgent and tool: bytes gzipped, without rxjs and ajv': agent.gzip,
     'createAgent and tool: files': agent.kept.length,
     'millrace: source files': sources.length,
     'millrace: source lines': sum(sources.map(({ fileName }) => linesOf(fileName))),
     'millrace: loose files': top.filter((each) => each.isFile() && !isTest(each.name)).length,
     'millrace: folders': top.filter((each) => each.isDirectory()).length,
-    'millrace: rooms in import cycles': roomsInCycles(),
     'options of an agent': membersOf('AgentOptions', sources),
     'options of a call': membersOf('CallOptions', sources),
     'public names': sum(names.map(([, { size }]) => size)),
@@ -343,7 +307,7 @@ async function measure() {
     'relapse words: titles of tests': wordsInTitles().length,
     ...(await measuredCalls()),
   };
-  return { numbers, reached, imports, ambiguous };
+  return { numbers, ambiguous };
 }
 
 /** The product code of all packages, parsed. */
@@ -367,7 +331,7 @@ function rowsOf(numbers, ceilings) {
 
 /** Counts that the design fixes have no air. */
 const isExact = (what) =>
-  /^(millrace: |subscriptions: |options of |contexts: |call: |keys of )|features| without a user|two meanings|relapse/.test(
+  /^(millrace: |subscriptions: |options of |contexts: |call: |keys of )| without a user|two meanings|relapse/.test(
     what,
   );
 
@@ -385,7 +349,7 @@ function lowered(rows, ceilings) {
   return lower;
 }
 
-function print({ rows, reached, imports, ambiguous }) {
+function print({ rows, ambiguous }) {
   const text = (value) => value?.toLocaleString('en') ?? '–';
   const texts = rows.map(({ what, today, ceiling, aim }) => [
     what,
@@ -399,14 +363,7 @@ function print({ rows, reached, imports, ambiguous }) {
     const padded = values.map((value, index) => value.padStart(widths[index + 1]));
     console.log([what.padEnd(widths[0]), ...padded].join('   '));
   }
-
-  const list = (counts) =>
-    Object.entries(counts)
-      .map(([feature, count]) => `${feature} ${count}`)
-      .join(', ') || 'none';
-  console.log(`\nFiles of features in the kernel's closure: ${list(reached)}`);
-  console.log(`Imports of features in kernel files: ${list(imports)}`);
-  console.log(`Names of the kernel with two meanings: ${ambiguous.join(', ') || 'none'}`);
+  console.log(`\nNames of the kernel with two meanings: ${ambiguous.join(', ') || 'none'}`);
 }
 
 function check(rows) {
@@ -430,12 +387,12 @@ async function main(options) {
     for (const { name, rooms } of members()) console.log(`${name.padEnd(28)} ${rooms.join(', ')}`);
     return undefined;
   }
-  const { numbers, ...features } = await measure();
+  const { numbers, ambiguous } = await measure();
   const ceilings = readJson(ceilingsFile);
   const measured = rowsOf(numbers, ceilings);
   const rows = options.lower ? lowered(measured, ceilings) : measured;
-  if (options.json) console.log(JSON.stringify({ rows, ...features }, null, 2));
-  else print({ rows, ...features });
+  if (options.json) console.log(JSON.stringify({ rows, ambiguous }, null, 2));
+  else print({ rows, ambiguous });
   if (options.check) check(rows);
 }
 

@@ -1,4 +1,4 @@
-// The rooms of core, by their imports: a picture of them, and those that import themselves by way of others.
+// A picture of the rooms of core, by their imports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { root } from './workspaces.mjs';
@@ -6,8 +6,10 @@ import { root } from './workspaces.mjs';
 const source = 'packages/millrace/src';
 const isTest = /\.test(-d|-support|-data)?\.ts$/;
 
+const roomOf = (file) => file.split('/')[0].replace(/\.ts$/, '');
+
 /** The rooms, and the files between them, each with those that it imports, types included. */
-function roomImports(roomOf) {
+function roomImports() {
   const rooms = new Map();
   const files = readdirSync(join(root, source), { recursive: true })
     .map((file) => file.replaceAll('\\', '/'))
@@ -35,15 +37,9 @@ const reach = (rooms, room, found = new Set()) => {
   return found;
 };
 
-/** How many rooms import themselves by way of others. Each layer is a room of its own. */
-export function roomsInCycles() {
-  const rooms = roomImports((file) => /^(?:layers\/)?[^/]+/.exec(file)[0]);
-  return [...rooms.keys()].filter((room) => reach(rooms, room).has(room)).length;
-}
-
 /** The picture, in Mermaid: an arrow for what a room needs, without those that follow from others. */
 export function drawRooms() {
-  const rooms = roomImports((file) => file.split('/')[0].replace(/\.ts$/, ''));
+  const rooms = roomImports();
   rooms.delete('index');
   const arrows = [...rooms].flatMap(([room, needs]) =>
     [...needs]

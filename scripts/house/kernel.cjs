@@ -18,11 +18,6 @@ const features = {
 
 const pattern = (names) => `^${core}/(?:${names.join('|')})(?:/|\\.ts$)`;
 
-/** A pattern for the files of each feature. */
-const featureFiles = Object.fromEntries(
-  Object.entries(features).map(([feature, names]) => [feature, pattern(names)]),
-);
-
 /** A pattern for the files of all features. */
 const anyFeature = pattern(Object.values(features).flat());
 
@@ -32,4 +27,4 @@ const kernel = {
   pathNot: [anyFeature, `^${core}/testing/`, '/index\\.ts$', '\\.test(-d|-support)?\\.ts$'],
 };
 
-module.exports = { entry, featureFiles, anyFeature, kernel };
+module.exports = { entry, anyFeature, kernel };
