@@ -20,7 +20,7 @@ import type { DatabaseStore, Store } from './store.js';
 jest.setTimeout(240_000);
 
 const corpus = join(import.meta.dirname, '../corpus/files');
-const recorded = join(import.meta.dirname, '../../millrace/corpus');
+const recorded = join(import.meta.dirname, '../../millrace/corpus/format-1');
 
 let root: string;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { lastValueFrom } from 'rxjs';
 import { addTools, approval, type AgentEvent, type Reply, textOf, toolResults } from '../index.js';
@@ -31,24 +31,21 @@ import { all, write } from './stored-calls.test-support.js';
 
 const corpus = join(import.meta.dirname, '../../corpus');
 
-/** Samples of today are named without their folder. */
+const namesIn = (folder: string): readonly string[] =>
+  existsSync(join(corpus, folder))
+    ? readdirSync(join(corpus, folder)).map((file) => `${folder}/${basename(file, '.json')}`)
+    : [];
+
+/** The samples of format 1, which never change, and those whose form is another one today. */
+const paths = [...namesIn('journals'), ...namesIn('format-1/journals')];
+
+/** A sample by its path, or by its name in the form of today. */
 const read = (name: string): SampleJournal => {
-  const path = name.includes('/') ? name : `journals/${name}`;
+  const path = paths.find((it) => it === name || basename(it) === name) ?? name;
   return JSON.parse(readFileSync(join(corpus, `${path}.json`), 'utf8')) as SampleJournal;
 };
 
-const namesIn = (folder: string): readonly string[] =>
-  readdirSync(join(corpus, folder))
-    .map((file) => file.replace('.json', ''))
-    .sort();
-
-const names = namesIn('journals');
-
-/** Those of today, and those of format 1, which never change. */
-const namesOfAll = [
-  ...names,
-  ...namesIn('format-1/journals').map((name) => `format-1/journals/${name}`),
-];
+const names = [...new Set(paths.map((path) => basename(path)))].sort();
 
 const driverOf = async ({ calls }: Pick<SampleJournal, 'calls'>): Promise<CallStoreDriver> => {
   const driver = inProcessCalls(() => 0);
@@ -212,7 +209,7 @@ describe('the recorded calls', () => {
     expect(Object.keys(outcomes).sort()).toEqual(names);
   });
 
-  it.each(namesOfAll)('S6, S13: %s is resumed, and nothing is lost or done twice', async (path) => {
+  it.each(paths)('S6, S13: %s is resumed, and nothing is lost or done twice', async (path) => {
     const { effects, state, ...sample } = read(path);
     const name = basename(path);
     const { world, reply, resume, again = [], asked = [], requests = 0 } = outcomes[name] ?? {};
@@ -237,7 +234,7 @@ describe('the recorded calls', () => {
     expect(process.requests).toHaveLength(requests);
   });
 
-  it.each(namesOfAll)('S7, S13: %s is played back as it was seen', async (name) => {
+  it.each(paths)('S7, S13: %s is played back as it was seen', async (name) => {
     const store = await storeOf(name);
     for (const [callId, events] of Object.entries(read(name).seen)) {
       expect(seenIn(await all(replay$(store, callId)))).toEqual(events);
@@ -358,7 +355,7 @@ describe('the recorded calls', () => {
     });
   });
 
-  it.each(namesOfAll)('S7, S13: %s is pruned, and nothing is left of it', async (name) => {
+  it.each(paths)('S7, S13: %s is pruned, and nothing is left of it', async (name) => {
     const driver = await driverOf(read(name));
     const status = ['ended', 'failed', 'suspended', 'unfinished'] as const;
     await all(prune$(createCallStore(driver), { olderThanMs: 0, status }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { strictHistory } from '../../memories/repair.js';
 import { toolResults } from '../../memories/suspend.js';
@@ -10,24 +10,21 @@ import { sessions, type SessionState } from './index.js';
 
 const corpus = join(import.meta.dirname, '../../../corpus');
 
-/** Samples of today are named without their folder. */
+const namesIn = (folder: string): readonly string[] =>
+  existsSync(join(corpus, folder))
+    ? readdirSync(join(corpus, folder)).map((file) => `${folder}/${basename(file, '.json')}`)
+    : [];
+
+/** The samples of format 1, which never change, and those whose form is another one today. */
+const paths = [...namesIn('states'), ...namesIn('format-1/states')];
+
+/** A sample by its path, or by its name in the form of today. */
 const read = (name: string): SessionState => {
-  const path = name.includes('/') ? name : `states/${name}`;
+  const path = paths.find((it) => it === name || basename(it) === name) ?? name;
   return JSON.parse(readFileSync(join(corpus, `${path}.json`), 'utf8')) as SessionState;
 };
 
-const namesIn = (folder: string): readonly string[] =>
-  readdirSync(join(corpus, folder))
-    .map((file) => file.replace('.json', ''))
-    .sort();
-
-const names = namesIn('states');
-
-/** Those of today, and those of format 1, which never change. */
-const namesOfAll = [
-  ...names,
-  ...namesIn('format-1/states').map((name) => `format-1/states/${name}`),
-];
+const names = [...new Set(paths.map((path) => basename(path)))].sort();
 
 describe('S4: the saved states', () => {
   it.each(Object.entries(sampleStates))('have what is saved now: %s', async (name, make) => {
@@ -38,7 +35,7 @@ describe('S4: the saved states', () => {
     expect(names).toEqual(Object.keys(sampleStates).sort());
   });
 
-  it.each(namesOfAll)('S13: %s is loaded, and saved as what it is', async (name) => {
+  it.each(paths)('S13: %s is loaded, and saved as what it is', async (name) => {
     const session = sessions(sampleAgent()).open('s');
     const state = read(name);
     await session.loadState(state);
@@ -49,7 +46,7 @@ describe('S4: the saved states', () => {
     expect(await other.saveState()).toEqual(state);
   });
 
-  it.each(namesOfAll)('S13: %s is a session that continues', async (name) => {
+  it.each(paths)('S13: %s is a session that continues', async (name) => {
     const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
     const state = read(name);
     await session.loadState(state);
