@@ -1,4 +1,12 @@
-import { type AgentEvent, createAgent, type Message, only, tool, type Tool } from 'millrace';
+import {
+  type AgentEvent,
+  createAgent,
+  type Message,
+  only,
+  tool,
+  type Tool,
+  toolCallsOf,
+} from 'millrace';
 import { sessions, type Session } from 'millrace/sessions';
 import { openai } from '@millrace/openai';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +15,6 @@ import { firstValueFrom, type OperatorFunction, skip } from 'rxjs';
 import { now } from '../one-clock.js';
 import type { AnswerServer } from '../server/start-answer-server.js';
 import { ends, type Stop, stops } from '../stops.js';
-import { unanswered } from './unanswered.js';
 
 /** Where a call is when it is stopped. */
 export type Place = 'stream' | 'tool';
@@ -47,11 +54,19 @@ export const measureStop = async (
   const [cut] = await vendor.seen();
   const next = await session.call('And now?');
   const kept = await messagesOf(session);
+  const asked = kept
+    .flatMap((it) => (it.role === 'assistant' ? toolCallsOf(it) : []))
+    .map(({ id }) => id);
+  const answered = kept
+    .flatMap((it) => (it.role === 'tool' ? it.content : []))
+    .map(({ toolCallId }) => toolCallId);
   const wrongs = [
     ...(end === ends[stop] ? [] : [`the call ended as ${end}`]),
     ...(cut?.isWhole === (place === 'tool') ? [] : ['the call was not where it should be']),
     ...(next.reason === 'answer' ? [] : [`the next call ended as ${next.reason}`]),
-    ...unanswered(kept).map((id) => `the tool use '${id}' has not one result`),
+    ...(asked.join() === answered.join()
+      ? []
+      : [`the tool calls ${asked.join()} have the results ${answered.join()}`]),
   ];
   return {
     closedMs: place === 'stream' && cut !== undefined ? cut.closedAt - stoppedAt : undefined,

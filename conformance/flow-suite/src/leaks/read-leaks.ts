@@ -1,4 +1,4 @@
-import { isRecord } from '../is-record.js';
+import { isRecord } from 'millrace/values';
 import type { Leaks } from './measure-leaks.js';
 
 /** Reads what a process says that has looked for leaks, or throws. */

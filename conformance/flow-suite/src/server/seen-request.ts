@@ -1,4 +1,4 @@
-import { isRecord } from '../is-record.js';
+import { isRecord } from 'millrace/values';
 
 /** One request, as the server has seen it. Times are those of the one clock. */
 export interface SeenRequest {

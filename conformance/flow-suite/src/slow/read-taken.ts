@@ -1,4 +1,4 @@
-import { isRecord } from '../is-record.js';
+import { isRecord } from 'millrace/values';
 import type { Taken } from './take-slowly.js';
 
 /** Reads what a process says that has taken an answer, or throws. */

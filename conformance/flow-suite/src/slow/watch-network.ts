@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
-import { isRecord } from '../is-record.js';
+import { isRecord } from 'millrace/values';
 
 /** Watches what this process reads from the network for its latest request. */
 export interface NetworkWatch {
