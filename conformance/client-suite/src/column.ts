@@ -1,13 +1,8 @@
 import { deepEqual } from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import type { RowId } from './rows.js';
-import type { Stage } from './stage.js';
-
-/** Why a cell has no check: the protocol has no such thing, or the server has not. */
-export interface Missing {
-  readonly missing: 'protocol' | 'server';
-  readonly reason: string;
-}
+import { type RowId, rows } from './rows.js';
+import { playOn, type Stage } from './stage.js';
+import { type Cell, playCell } from './table.js';
 
 /** Plays a client, asserts what it ended with, and resolves to that in a few words. */
 export type Check = (stage: Stage) => Promise<string>;
@@ -18,12 +13,20 @@ export interface Column {
   /** The package and its version. */
   readonly version: string;
   readonly aiSdk?: 6 | 7;
-  readonly cells: Readonly<Record<RowId, Check | Missing>>;
+  /** A cell without a check has the reason why the protocol has no such thing. */
+  readonly cells: Readonly<Record<RowId, Check | string>>;
 }
 
-export const notInProtocol = (reason: string): Missing => ({ missing: 'protocol', reason });
-
-export const notBuilt = (reason: string): Missing => ({ missing: 'server', reason });
+/** Plays one row with one client. */
+export const playRow = (id: RowId, column: Column): Promise<Cell> => {
+  const cell = column.cells[id];
+  const { aiSdk = 6 } = column;
+  return playCell(
+    rows[id],
+    column,
+    typeof cell === 'string' ? cell : () => playOn(rows[id].scene, aiSdk, cell),
+  );
+};
 
 /** A picture, in base64. */
 export const picture = 'AAEC';

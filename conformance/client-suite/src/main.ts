@@ -1,17 +1,12 @@
+import { playRow } from './column.js';
 import { allColumns } from './columns.js';
 import { allClients } from './conversations/clients.js';
 import { pictures } from './conversations/pictures.js';
-import {
-  conversationIds,
-  conversationNotes,
-  conversationsTable,
-  type PlayedConversation,
-  playConversationCell,
-} from './conversations/table.js';
+import { conversationIds, playConversation } from './conversations/rows.js';
 import { kinds, problemOf } from './kinds.js';
 import { kindsTable, partsOf, staleParts, writePages } from './page.js';
 import { rowIds } from './rows.js';
-import { notesOf, playCell, type Played, summaryOf, tableOf } from './table.js';
+import { type Cell, notesOf, summaryOf, tableOf } from './table.js';
 
 const help = `npm run client-conformance -- [--write]
 
@@ -30,25 +25,30 @@ if (words.some((word) => word !== '--write')) {
 
 async function play(isWritten: boolean): Promise<number> {
   const columns = await allColumns();
-  const cells: Played[] = [];
+  const clients = await allClients();
+  const cells: Cell[] = [];
   const problems: string[] = [];
   // A client may still run when its cell is found wrong.
   process.on('unhandledRejection', (error) => problems.push(`Unhandled: ${String(error)}`));
   for (const row of rowIds) {
-    for (const column of columns) cells.push(await playCell(row, column));
+    for (const column of columns) cells.push(await playRow(row, column));
   }
   for (const kind of kinds) {
     const problem = await problemOf(kind);
     if (problem !== undefined) problems.push(problem);
   }
-  const conversations = await playConversations();
+  const conversations: Cell[] = [];
+  for (const id of conversationIds) {
+    for (const client of clients) conversations.push(await playConversation(id, client));
+  }
   for (const { name, play: playPicture } of pictures) {
     await playPicture().catch((error: unknown) => problems.push(`${name}: ${String(error)}`));
   }
-  const parts = partsOf(columns, cells, conversations);
-  const tables = [tableOf(columns, cells), conversationsTable(conversations), kindsTable()];
+  const versions = [...columns, ...clients].map(({ version }) => version);
+  const parts = partsOf(versions, cells, conversations);
+  const tables = [tableOf(cells), tableOf(conversations), kindsTable()];
   console.log(`${tables.join('\n\n')}\n`);
-  const wrong = [notesOf(cells, ['wrong']), conversationNotes(conversations, 'wrong')];
+  const wrong = [notesOf(cells, 'wrong'), notesOf(conversations, 'wrong')];
   for (const note of [...wrong, ...problems]) if (note !== '') console.log(note);
   const isRight = problems.length === 0 && wrong.every((note) => note === '');
   if (isWritten && isRight) writePages(parts);
@@ -57,13 +57,4 @@ async function play(isWritten: boolean): Promise<number> {
   console.log(summaryOf([...cells, ...conversations]));
   console.log(`${pictures.length} odd pictures of a conversation were sent.`);
   return isRight && stale.length === 0 ? 0 : 1;
-}
-
-async function playConversations(): Promise<readonly PlayedConversation[]> {
-  const cells: PlayedConversation[] = [];
-  const clients = await allClients();
-  for (const id of conversationIds) {
-    for (const client of clients) cells.push(await playConversationCell(id, client));
-  }
-  return cells;
 }

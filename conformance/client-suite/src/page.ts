@@ -1,16 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Column } from './column.js';
 import { suite } from './columns.js';
-import {
-  conversationNotes,
-  conversationRowsTable,
-  conversationsTable,
-  type PlayedConversation,
-} from './conversations/table.js';
+import { conversationRows } from './conversations/rows.js';
 import { kinds, linesOf } from './kinds.js';
-import { rowIds, rows } from './rows.js';
-import { markdownTable, notesOf, type Played, tableOf } from './table.js';
+import { rows } from './rows.js';
+import { type Cell, markdownTable, notesOf, rowsTable, tableOf } from './table.js';
 
 const docsPage = join(suite, '..', '..', 'docs', 'clients.md');
 const readme = join(suite, 'README.md');
@@ -26,28 +20,25 @@ export const kindsTable = (): string =>
     ]),
   ]);
 
-/** The rows, with what happens in each. */
-const rowsTable = (): string =>
-  markdownTable([['Row', 'Description'], ...rowIds.map((id) => [rows[id].name, rows[id].about])]);
-
 /** What a run writes to the pages, by the names of their places. */
 export const partsOf = (
-  columns: readonly Column[],
-  cells: readonly Played[],
-  conversations: readonly PlayedConversation[],
+  versions: readonly string[],
+  cells: readonly Cell[],
+  conversations: readonly Cell[],
 ) => ({
-  table: tableOf(columns, cells),
-  missing: notesOf(cells, ['protocol', 'server']),
-  conversations: conversationsTable(conversations),
-  unplayed: conversationNotes(conversations, 'protocol'),
-  versions: [
-    ...new Set([...columns, ...conversations.map(({ client }) => client)].map((it) => it.version)),
-  ].join(', '),
+  table: tableOf(cells),
+  missing: notesOf(cells, 'protocol'),
+  conversations: tableOf(conversations),
+  unplayed: notesOf(conversations, 'protocol'),
+  versions: [...new Set(versions)].join(', '),
   servers: kindsTable(),
 });
 
 /** What a run writes to the README. */
-export const partsOfReadme = () => ({ rows: rowsTable(), conversations: conversationRowsTable() });
+export const partsOfReadme = () => ({
+  rows: rowsTable(rows),
+  conversations: rowsTable(conversationRows),
+});
 
 /** The page that has a place of `partsOf`. */
 const pageOf = (name: string): string => {

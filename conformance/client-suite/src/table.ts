@@ -1,56 +1,55 @@
-import type { Check, Column } from './column.js';
-import { playOn } from './stage.js';
-import { type RowId, rowIds, rows } from './rows.js';
-
-/** The result of a cell. */
-export interface Played {
-  readonly row: RowId;
-  readonly column: Column;
-  readonly result: 'passed' | 'wrong' | 'protocol' | 'server';
-  /** What the client ended with, what is wrong, or why there is nothing. */
+/** A cell of a table: what came of a row, played by a client. */
+export interface Cell {
+  readonly row: string;
+  readonly client: string;
+  readonly result: 'passed' | 'wrong' | 'protocol';
+  /** What the client ended with, what is wrong, or why it cannot be played. */
   readonly says: string;
 }
 
-/** Plays one row with one client. */
-export const playCell = async (row: RowId, column: Column): Promise<Played> => {
-  const cell = column.cells[row];
-  if (typeof cell !== 'function') {
-    return { row, column, result: cell.missing, says: cell.reason };
-  }
+/** Plays a cell; a string is the reason why it cannot be played. */
+export const playCell = async (
+  row: { readonly name: string },
+  client: { readonly name: string },
+  play: string | (() => Promise<string>),
+): Promise<Cell> => {
+  const names = { row: row.name, client: client.name };
+  if (typeof play === 'string') return { ...names, result: 'protocol', says: play };
   try {
-    return { row, column, result: 'passed', says: await played(row, column, cell) };
+    return { ...names, result: 'passed', says: await play() };
   } catch (error) {
-    return { row, column, result: 'wrong', says: String(error) };
+    return { ...names, result: 'wrong', says: String(error) };
   }
 };
 
-const played = (row: RowId, { aiSdk = 6 }: Column, check: Check): Promise<string> =>
-  playOn(rows[row].scene, aiSdk, check);
-
 /** The table, in Markdown. */
-export const tableOf = (columns: readonly Column[], cells: readonly Played[]): string =>
-  markdownTable([
-    ['Row', ...columns.map(({ name }) => name)],
-    ...rowIds.map((id) => [
-      rows[id].name,
-      ...columns.map((column) =>
-        textOf(cells.find((cell) => cell.row === id && cell.column === column)),
+export const tableOf = (cells: readonly Cell[]): string => {
+  const clients = [...new Set(cells.map(({ client }) => client))];
+  return markdownTable([
+    ['Row', ...clients],
+    ...[...new Set(cells.map(({ row }) => row))].map((row) => [
+      row,
+      ...clients.map((client) =>
+        shownIn(cells.find((cell) => cell.row === row && cell.client === client)),
       ),
     ]),
   ]);
-
-const textOf = (cell: Played | undefined): string => {
-  switch (cell?.result) {
-    case 'passed':
-      return cell.says;
-    case 'wrong':
-      return '**wrong**';
-    case 'server':
-      return 'not built';
-    default:
-      return '–';
-  }
 };
+
+/** What the table has for a cell. */
+export const shownIn = (cell: Cell | undefined): string => {
+  if (cell?.result === 'passed') return cell.says;
+  return cell?.result === 'wrong' ? '**wrong**' : '–';
+};
+
+/** What happens in each row, in Markdown. */
+export const rowsTable = (
+  rows: Readonly<Record<string, { readonly name: string; readonly about: string }>>,
+): string =>
+  markdownTable([
+    ['Row', 'Description'],
+    ...Object.values(rows).map(({ name, about }) => [name, about]),
+  ]);
 
 /** A table as Prettier formats it. */
 export const markdownTable = (lines: readonly (readonly string[])[]): string => {
@@ -63,21 +62,20 @@ export const markdownTable = (lines: readonly (readonly string[])[]): string => 
   return [first, rule, ...others].join('\n');
 };
 
-/** The reasons of cells with these results, each with its clients and rows. */
-export const notesOf = (cells: readonly Played[], results: readonly Played['result'][]): string => {
-  const chosen = cells.filter(({ result }) => results.includes(result));
+/** The reasons of cells with this result, each with its clients and rows. */
+export const notesOf = (cells: readonly Cell[], wanted: Cell['result']): string => {
+  const chosen = cells.filter(({ result }) => result === wanted);
   return [...new Set(chosen.map(({ says }) => says))]
     .map((reason) => {
       const alike = chosen.filter(({ says }) => says === reason);
-      const names = new Set(alike.map(({ column }) => column.name));
-      const about = new Set(alike.map(({ row }) => rows[row].name));
-      return `- ${[...names].join('; ')} (${[...about].join(', ')}): ${reason}`;
+      const clients = new Set(alike.map(({ client }) => client));
+      const about = new Set(alike.map(({ row }) => row));
+      return `- ${[...clients].join('; ')} (${[...about].join(', ')}): ${reason}`;
     })
     .join('\n');
 };
 
-export const summaryOf = (cells: readonly Pick<Played, 'result'>[]): string => {
-  const count = (wanted: Played['result']) =>
-    cells.filter(({ result }) => result === wanted).length;
-  return `${count('passed')} passed, ${count('wrong')} wrong, ${count('protocol')} not in the protocol, ${count('server')} not built`;
+export const summaryOf = (cells: readonly Pick<Cell, 'result'>[]): string => {
+  const count = (wanted: Cell['result']) => cells.filter(({ result }) => result === wanted).length;
+  return `${count('passed')} passed, ${count('wrong')} wrong, ${count('protocol')} not in the protocol`;
 };

@@ -13,7 +13,6 @@ import { TaskNotFoundError } from '@a2a-js/sdk/errors';
 import {
   same,
   type Column,
-  notInProtocol,
   picture,
   picturesIn,
   thePicture,
@@ -213,9 +212,9 @@ export const a2aColumn = (version: string): Column => ({
       match(resultsAsked(stage), /Oslo/);
       return 'input-required';
     },
-    clientTool: notInProtocol('messages have no tool definitions'),
-    regenerate: notInProtocol('messages cannot be taken back'),
-    edit: notInProtocol('messages cannot be taken back'),
+    clientTool: 'messages have no tool definitions',
+    regenerate: 'messages cannot be taken back',
+    edit: 'messages cannot be taken back',
     picture: async (stage) => {
       const value = Buffer.from(picture, 'base64');
       const image = partOf({ $case: 'raw', value }, 'image/png');

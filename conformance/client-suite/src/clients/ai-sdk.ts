@@ -13,7 +13,6 @@ import { WebSocket } from 'ws';
 import {
   same,
   type Column,
-  notInProtocol,
   picture,
   picturesIn,
   textsAsked,
@@ -296,9 +295,7 @@ export const aiSdk = (
         match(resultsAsked(stage), /Oslo/);
         return 'addToolOutput';
       },
-      clientTool: notInProtocol(
-        '`useChat` sends no tool definitions; give the agent a tool that suspends',
-      ),
+      clientTool: '`useChat` sends no tool definitions; give the agent a tool that suspends',
       regenerate: async (stage) => {
         const chat = await twoAnswers(stage);
         await chat.regenerate();

@@ -1,4 +1,5 @@
 import { concatMap, firstValueFrom, from, timeout } from 'rxjs';
+import { type Cell, playCell } from '../table.js';
 import { createLedger } from './check.js';
 import { branchRows } from './rows/branches.js';
 import { requestRows } from './rows/requests.js';
@@ -18,8 +19,17 @@ export const conversationRows: ConversationRows = {
   ...requestRows,
 };
 
-/** Plays a row with a client, once for each place that conversations are kept at. */
-export const playConversation = async (row: ConversationRow, client: Client): Promise<string> => {
+export const conversationIds = Object.keys(conversationRows);
+
+/** Plays a row with a client. */
+export const playConversation = (id: string, client: Client): Promise<Cell> => {
+  const row = conversationRows[id];
+  if (row === undefined) throw new Error(`There is no row '${id}'.`);
+  return playCell(row, client, client.missing?.[id] ?? (() => played(row, client)));
+};
+
+/** Plays it once for each place that conversations are kept at. */
+const played = async (row: ConversationRow, client: Client): Promise<string> => {
   const results: string[] = [];
   for (const keeping of row.keepings ?? (['process', 'files'] as const)) {
     results.push(await playKept(row, client, keeping));
