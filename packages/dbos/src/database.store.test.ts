@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { journalContract, memoryContract, sessionStoreContract } from 'millrace/testing';
 import pg from 'pg';
 import { openDatabase } from './database.js';
-import { done, type Engines, startEngines } from './engine.test-support.js';
+import { type Engines, startEngines } from './engine.test-support.js';
 import { expiryOf, type Order } from './order.js';
 
 let engines: Engines;
 let admin: pg.Client;
-let count = 0;
 beforeAll(async () => {
   engines = await startEngines();
   admin = new pg.Client(engines.server.url);
@@ -17,36 +15,6 @@ afterEach(() => engines.close());
 afterAll(async () => {
   await admin.end();
   await engines.stop();
-});
-
-const newStore = () => {
-  count += 1;
-  const schema = `contract_${count}`;
-  const open = () => engines.open({ store: { schema, leaseMs: 3_000 } }).store;
-  return { schema, open };
-};
-
-describe('the store of an engine', () => {
-  const calls = journalContract(() => {
-    const { schema, open } = newStore();
-    const first = open();
-    return {
-      first: first.calls.driver,
-      second: open().calls.driver,
-      close: () => done(first.close$()),
-      expire: (callId) =>
-        // Without its owner, no renewal revives it.
-        admin.query(
-          `update ${schema}.calls set owner = 'gone/0', expires_at = now() where id = $1`,
-          [callId],
-        ),
-    };
-  });
-  for (const { name, run } of calls) it(`S6: ${name}`, run);
-
-  for (const { name, run } of sessionStoreContract(() => newStore().open().sessions)) it(name, run);
-
-  for (const { name, run } of memoryContract(() => newStore().open().memory)) it(name, run);
 });
 
 describe('the database of an engine', () => {
