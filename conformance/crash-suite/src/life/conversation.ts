@@ -12,7 +12,7 @@ export interface Conversation {
 }
 
 /** One that a memory keeps. */
-export const inFile = (
+export const inMemory = (
   agent: Agent,
   watched: MemoryFactory,
   memory: MemoryFactory,

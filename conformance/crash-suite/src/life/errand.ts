@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { isMillraceError } from 'millrace';
 import { createCallStore, journal } from 'millrace/journal';
 import type { Store } from '@millrace/store';
@@ -25,8 +24,7 @@ import {
 import { openPlace } from '../places/place.js';
 import { planOf, waitPlan } from '../script/plan.js';
 import { scriptAgent, sessionIdOf } from '../script/script-agent.js';
-import { inFile, inStore } from './conversation.js';
-import { fileMemory } from './file-memory.js';
+import { inMemory, inStore } from './conversation.js';
 import { leadCall$ } from './lead-call.js';
 import { outcome$ } from './outcome.js';
 import { postEffect } from './post-effect.js';
@@ -63,7 +61,7 @@ export const errand$ = (
   });
 
 const ended$ = (
-  { life, place, url, isFirst }: Errand,
+  { life, url, isFirst }: Errand,
   call: ErrandCall,
   store: Store,
   tell: (said: Said) => void,
@@ -72,7 +70,6 @@ const ended$ = (
   const at = (point: Point): void => tell({ type: 'point', point });
   const does = (deed: Deed): void => tell({ type: 'deed', callId, deed });
   const effect$ = postEffect(url, life, () => at('answered'));
-  const memory = fileMemory(join(place.directory, 'memory'));
   const heard$ = new Subject<unknown>();
   const durable = journal(
     createCallStore(
@@ -107,7 +104,7 @@ const ended$ = (
   const { talk$, load$ } =
     call.isKept === true
       ? inStore(agent, watchedSessions(store.sessions, at), durable, sessionId)
-      : inFile(agent, watchedMemory(memory, at), memory, durable, sessionId);
+      : inMemory(agent, watchedMemory(store.memory, at), store.memory, durable, sessionId);
   return talk$.pipe(
     concatMap((talk) => {
       const stop$ = heard$.pipe(
