@@ -17,7 +17,8 @@ type Messages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
 
 /**
  * Replaces the `userMessage` of errors by code, for example in the language of the user. Codes without a message keep theirs, and so do errors with a
- * message of their own, such as those of a guard. A function gets the error; `undefined` keeps its message. The error of an aborted call keeps its own.
+ * message of their own, such as those of a guard. A function gets the error; `undefined` keeps its message. The errors of a call that is aborted, or takes
+ * longer than `callMs`, come from outside of all layers, and keep theirs.
  *
  * @example
  * ```ts
