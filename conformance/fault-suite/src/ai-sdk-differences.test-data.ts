@@ -117,16 +117,12 @@ export const differences: readonly Difference[] = [
       'odd-chat-whole-message-differs': { chat: 'answer "Done."' },
       'vendor-responses-only-unknown-item': { responses: 'answer "Done."' },
       'vendor-responses-unknown-event': { responses: 'answer "Done."' },
-      'end-refusal': { chat: 'emptyAnswer', responses: 'emptyAnswer' },
       'chat-tool-index-always-0': { chat: 'answer "Done."' },
     },
   },
   {
-    reason:
-      'Only the package of the vendor knows calls that wait for results, and errors that count as answers.',
+    reason: 'Only the package of the vendor knows calls that wait for results.',
     faults: {
-      'stream-tool-use-failed': { chat: 'invalidRequest' },
-      'stream-tool-use-failed-event': { chat: 'invalidRequest' },
       'vendor-responses-approval-given': { responses: 'invalidRequest' },
       'vendor-responses-approval-denied': { responses: 'invalidRequest' },
       'vendor-responses-call-beside-approval': { responses: 'invalidRequest' },

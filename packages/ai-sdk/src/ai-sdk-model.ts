@@ -124,8 +124,8 @@ const answer$ = (
     parts$(start, context, isFailure).pipe(
       // A connection that is lost after the finish, or after a failure that the provider reports, changes nothing.
       catchError((error: unknown) => {
-        if (reader.isOver()) return EMPTY;
-        throw error;
+        reader.fail(error);
+        return EMPTY;
       }),
       concatMap((part) => reader.read(part)),
     ),

@@ -9,6 +9,7 @@ import { isRecord } from 'millrace/values';
 import { at, failure, faultOf, type JsonRecord, listAt, textAt } from '@millrace/wire';
 import { createAnswerEnd, isFinishPart } from './answer-end.js';
 import { createOpenTexts } from './open-texts.js';
+import { refusalIn, unparsedCall } from './openai-events.js';
 import { finishFacts, responseFacts, usageChunks } from './read-usage.js';
 import { createToolInputs, type RequestTools } from './tool-inputs.js';
 import type { VendorPartKind } from './vendor-parts.js';
@@ -25,6 +26,8 @@ export interface PartReader {
   readonly open: (headers: unknown) => void;
   /** The chunks of a part. After one that `failureIn` finds a failure in, only usage and facts count. */
   readonly read: (part: unknown) => Chunks;
+  /** Takes the failure of the stream or the request. It counts unless the answer has ended. */
+  readonly fail: (thrown: unknown) => void;
   /** Whether there was a finish part, or a failure. */
   readonly isOver: () => boolean;
   /** The chunks at the end of the stream. Throws the failure of a part, or `invalidResponse` if the answer is incomplete. */
@@ -140,21 +143,48 @@ export const createPartReader = ({
     return chunks;
   };
   let failed: ReturnType<typeof failureIn>;
+  /** The end of an answer that failed, and counts all the same. */
+  let unparsed: Chunks = [];
+  const refusals: string[] = [];
+  const note = (part: JsonRecord): void => {
+    failed ??= failureIn(vendor, part);
+    const event = part['type'] === 'raw' ? part['rawValue'] : undefined;
+    const said = failed === undefined ? refusalIn(event) : '';
+    if (said !== '') refusals.push(said);
+    if (failed !== undefined && unparsed.length === 0) {
+      unparsed = unparsedCall(event ?? part['error']);
+    }
+  };
+  const refused = (): Chunks => {
+    const said = refusals.join('');
+    const text = content.map((it) => (it.type === 'text' ? it.text : '')).join('');
+    // A package may read it as text.
+    return text.includes(said) ? [] : [{ type: 'text', text: said }];
+  };
+  const isOver = (): boolean => failed !== undefined || answerEnd.isFinished();
   return {
     open: (headers) => answerEnd.open(headers),
     read: (part) => {
       if (!isRecord(part)) return [];
-      failed ??= failureIn(vendor, part);
+      note(part);
       if (failed !== undefined && !isFinishPart(part)) return [];
       const chunks = read(part);
       answerEnd.note(part, chunks);
       return kept(chunks);
     },
-    isOver: () => failed !== undefined || answerEnd.isFinished(),
+    isOver,
+    fail: (thrown) => {
+      if (isOver()) return;
+      failed = { thrown };
+      unparsed = unparsedCall(thrown);
+    },
     end: () => {
+      if (unparsed.length > 0)
+        return content.some(isToolCall) ? [failedCall, ...unparsed] : unparsed;
       if (failed !== undefined) throw failed.thrown;
-      const closing = answerEnd.close(inputs.missing());
+      const ended = answerEnd.close(inputs.missing());
       const last = kept(texts.close());
+      const closing = refusals.length > 0 ? [...refused(), refusal] : ended;
       if (!content.some(inputs.isWithdrawn)) return [...last, ...closing];
       return [restart, ...content.filter((it) => !inputs.isWithdrawn(it)), ...closing];
     },
@@ -168,6 +198,15 @@ const restart: ModelChunk = {
   why: 'The answer does not contain a tool call that was announced.',
   isSameRequest: true,
 };
+
+const failedCall: ModelChunk = {
+  type: 'restart',
+  why: 'A tool call in the answer cannot be parsed.',
+};
+
+const refusal: ModelChunk = { type: 'finish', finish: 'refusal' };
+
+const isToolCall = ({ type }: ModelChunk): boolean => type === 'toolCall';
 
 const factsChunks = (facts: VendorFacts): Chunks =>
   Object.keys(facts).length === 0 ? [] : [{ type: 'facts', facts }];
