@@ -47,14 +47,14 @@ describe('a refusal, which packages leave out', () => {
     expect(server.bodies).toHaveLength(1);
   });
 
-  it('of responses that only streamed is none', async () => {
+  it('counts in responses only once its message is complete', async () => {
     const done = itemDone(0, messageItem('m0'));
     const withdrawn = response(itemAdded(0, messageItem('m0')), refusalDelta('I '), done);
     const { reply } = await ask(responses, [withdrawn, responseText('It snows.')]);
     expect(reply?.reason).not.toBe('refused');
   });
 
-  it('runs no tool beside it, and follows a text', async () => {
+  it('runs no tool beside it, and follows text', async () => {
     const text = { delta: { content: 'Well. ' } };
     const refusal = { delta: { refusal: 'I cannot.' } };
     const { reply, runs } = await ask(chat, [

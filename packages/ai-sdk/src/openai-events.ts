@@ -15,7 +15,7 @@ export const refusalIn = (event: unknown): string =>
  * is asked to write it again. Any other error has no chunks.
  */
 export const unparsedCall = (error: unknown): readonly ModelChunk[] => {
-  // What a package parses of a body has only the fields that it knows.
+  // A package parses only the fields of a body that it knows.
   const body = parsedJson(textAt(error, 'responseBody'));
   const fault = [error, at(error, 'value'), body]
     .flatMap((it) => [it, at(it, 'error')])

@@ -149,17 +149,17 @@ export const createPartReader = ({
   const note = (part: JsonRecord): void => {
     failed ??= failureIn(vendor, part);
     const event = part['type'] === 'raw' ? part['rawValue'] : undefined;
-    const said = failed === undefined ? refusalIn(event) : '';
-    if (said !== '') refusals.push(said);
+    const delta = failed === undefined ? refusalIn(event) : '';
+    if (delta !== '') refusals.push(delta);
     if (failed !== undefined && unparsed.length === 0) {
       unparsed = unparsedCall(event ?? part['error']);
     }
   };
   const refused = (): Chunks => {
-    const said = refusals.join('');
+    const refusal = refusals.join('');
     const text = content.map((it) => (it.type === 'text' ? it.text : '')).join('');
     // A package may read it as text.
-    return text.includes(said) ? [] : [{ type: 'text', text: said }];
+    return text.includes(refusal) ? [] : [{ type: 'text', text: refusal }];
   };
   const isOver = (): boolean => failed !== undefined || answerEnd.isFinished();
   return {

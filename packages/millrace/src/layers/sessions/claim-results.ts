@@ -40,7 +40,7 @@ import {
   unsavedCalls$,
 } from './unsaved-calls.js';
 
-/** What a call makes of the tool calls that wait at its place: it brings results for them, cancels them, or both. */
+/** The effect of a call on the tool calls that wait at its place: it brings results for them, cancels them, or both. */
 interface Settlement {
   readonly callId: string;
   /** The message that it continues after; `undefined` in a memory without branches. */
@@ -247,7 +247,7 @@ const hasClaimed = ({ callId, status }: UnsavedCall, state: SessionState): boole
   status === 'suspended' ||
   (status !== 'failed' && knownCall(state, callId) !== undefined);
 
-/** What a recorded call settles. Until it is open, it has settled nothing. */
+/** The settlement of a recorded call. Until it is open, it has settled nothing. */
 const settlementIn = (
   callId: string,
   { record, opening }: Pick<RecordedCall, 'record' | 'opening'>,

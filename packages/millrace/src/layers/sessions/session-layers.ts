@@ -237,7 +237,7 @@ const queueLayer = (
     }),
 });
 
-/** Interrupts a call in the async context in which it was made, whoever does it. */
+/** Interrupts a call in the async context in which it was made, not in that of the one who interrupts. */
 const interrupting = ({ trigger }: Context['interruption']): Occupant['interrupt'] => {
   let isInterrupted = false;
   const enter = bindAsyncContext((interrupt: Interrupt) => {
