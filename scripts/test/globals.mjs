@@ -7,7 +7,6 @@ export const {
   Boolean,
   Error,
   Float64Array,
-  Function,
   Infinity,
   Int32Array,
   JSON,
