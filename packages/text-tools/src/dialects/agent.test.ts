@@ -223,14 +223,14 @@ describe('P1: an agent with textTools', () => {
   });
 
   it('P6: a second action reaches the model as an observation', async () => {
-    const two = `${scripts.action[0]}\nAction: {"tool": "fly", "inputs": {"city": "Oslo"}}`;
+    const two = `${scripts.action[0]}\nAction: {"tool": "weather", "inputs": {"city": "Oslo"}}`;
     const model = saying(two, scripts.action[1]);
     const events = await record(
       createAgent({ model: textTools(model, dialects.action), tools }).stream$('?'),
     );
     const told = lastText(model.requests[1]?.messages);
-    expect(told).toContain('Observation: [weather] Sunny in Rome');
-    expect(told).toContain('[fly] Error: Not executed: one action per step.');
+    expect(told).toContain('Observation: [weather 1] Sunny in Rome');
+    expect(told).toContain('Not executed: one action per step.');
     expect(told).not.toContain('Oslo');
     expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(2);
   });

@@ -1,7 +1,7 @@
 import type { ModelChunk, ModelReport } from 'millrace';
-import { isSameJson, parsedJson, toolInput } from 'millrace/values';
+import { parsedJson, toolInput } from 'millrace/values';
 import type { Dialect, DialectPrompts, PromptNeeds } from './dialects.js';
-import { actionInText, type Fault, type ParsedToolCall, type ParseResult } from './parse-result.js';
+import { actionInText, type Fault, type ParseResult } from './parse-result.js';
 import type { ToolTable } from './read-entry.js';
 
 export interface ClassifyContext extends FeedbackContext {
@@ -21,8 +21,6 @@ export interface Classification {
 export const refusals = {
   none: 'Not executed: no tool may be used now.',
   one: 'Not executed: one action per step. Call it again in your next step if you still need it.',
-  several:
-    'Not executed: your message has several different actions with this tool, so it is unclear which one you mean. Write one action per step.',
 } as const;
 
 export const classify = (result: ParseResult, needs: ClassifyContext): Classification => {
@@ -54,11 +52,11 @@ export const classify = (result: ParseResult, needs: ClassifyContext): Classific
   }
   if (calls.length > 0) {
     return {
-      chunks: calls.map((call, index) => ({
+      chunks: calls.map(({ name, input }, index) => ({
         type: 'toolCall',
-        name: call.name,
-        ...toolInput(call.input),
-        ...refusalOf(call, index, calls, needs),
+        name,
+        ...toolInput(input),
+        ...refusalOf(name, index, needs),
       })),
       reports: [...reports, ...skipped(result)],
     };
@@ -86,18 +84,14 @@ export const classify = (result: ParseResult, needs: ClassifyContext): Classific
 };
 
 const refusalOf = (
-  { name, input }: ParsedToolCall,
+  name: string,
   index: number,
-  calls: readonly ParsedToolCall[],
   { asked: { toolChoice }, dialect, nativeUses }: ClassifyContext,
 ): { readonly refusal?: string } => {
   if (toolChoice === 'none') return { refusal: refusals.none };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
     return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
   }
-  const areSeveral = calls.some((it) => it.name === name && !isSameJson(it.input, input));
-  // The first of them may be a draft that the last one replaces.
-  if (areSeveral && dialect.maxUses === 1) return { refusal: refusals.several };
   return nativeUses + index < dialect.maxUses ? {} : { refusal: refusals.one };
 };
 

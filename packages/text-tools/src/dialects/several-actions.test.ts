@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from './corpus/sample.test-support.js';
 import { dialects, replied } from './reading.test-support.js';
 
-/** What comes of a reply: the inputs that run; that none runs, because they are refused; or that the model is asked again. */
+/** The inputs that run after a reply; or that all are refused, or that the model is asked again. */
 type Outcome = readonly string[] | 'refused' | 'asked';
 
 const own: Readonly<Record<DialectName, (name: string, input: object) => string>> = {
@@ -33,17 +33,17 @@ const both = [first, second];
 const forms: Readonly<
   Record<string, (a: string, b: string) => readonly [reply: string, one: Outcome, list: Outcome]>
 > = {
-  'one below the other': (a, b) => [`${a}\n${b}`, 'refused', both],
+  'one below the other': (a, b) => [`${a}\n${b}`, [first], both],
   'with text between': (a, b) => [`${a}\nNo, that is wrong.\n${b}`, 'asked', 'asked'],
-  'with a thought between': (a, b) => [`${a}\nThought: no, dogs.\n${b}`, 'refused', 'asked'],
-  'in two fences': (a, b) => [`${fenced(a)}\n${fenced(b)}`, 'refused', both],
+  'with a thought between': (a, b) => [`${a}\nThought: no, dogs.\n${b}`, [first], 'asked'],
+  'in two fences': (a, b) => [`${fenced(a)}\n${fenced(b)}`, [first], both],
   'in two fences with text between': (a, b) => [
     `${fenced(a)}\nOr better:\n${fenced(b)}`,
     'asked',
     'asked',
   ],
-  'the first in a fence': (a, b) => [`${fenced(a)}\n${b}`, 'refused', both],
-  'the last in a fence': (a, b) => [`${a}\n${fenced(b)}`, 'refused', both],
+  'the first in a fence': (a, b) => [`${fenced(a)}\n${b}`, [first], both],
+  'the last in a fence': (a, b) => [`${a}\n${fenced(b)}`, [first], both],
   'the first as an example in a fence': (a, b) => [
     `For example:\n${fenced(a)}\nBut I do this:\n${b}`,
     'asked',
@@ -60,16 +60,16 @@ const forms: Readonly<
     [second],
   ],
   'the first in a thought': (a, b) => [`<think>${a}</think>\n${b}`, [second], [second]],
-  'the first in a tag': (_, b) => [`${tagged('search', { q: 'cats' })}\n${b}`, 'refused', both],
-  'the last in a tag': (a) => [`${a}\n${tagged('search', { q: 'dogs' })}`, 'refused', both],
+  'the first in a tag': (_, b) => [`${tagged('search', { q: 'cats' })}\n${b}`, [first], both],
+  'the last in a tag': (a) => [`${a}\n${tagged('search', { q: 'dogs' })}`, [first], both],
   'both in tags': () => [
     `${tagged('search', { q: 'cats' })}\n${tagged('search', { q: 'dogs' })}`,
-    'refused',
+    [first],
     both,
   ],
   'three, the last one as the first': (a, b) => [
     `${a}\n${b}\n${a}`,
-    'refused',
+    [first],
     [first, second, first],
   ],
 };
