@@ -194,7 +194,10 @@ const pairs: readonly (readonly [string, Answer['toolCalls'], readonly unknown[]
       { id: 'c1', name: 'pay', arguments: '{"a":1}' },
       { id: 'c1', name: 'pay', arguments: '{"a":2}' },
     ],
-    [],
+    [
+      ['pay', { a: 1 }],
+      ['pay', { a: 2 }],
+    ],
   ],
   [
     'another tool',
@@ -202,7 +205,10 @@ const pairs: readonly (readonly [string, Answer['toolCalls'], readonly unknown[]
       { id: 'c1', name: 'pay', arguments: '{"a":1}' },
       { id: 'c1', name: 'delete', arguments: '{"a":1}' },
     ],
-    [],
+    [
+      ['pay', { a: 1 }],
+      ['delete', { a: 1 }],
+    ],
   ],
   [
     'no arguments the second time',
@@ -219,7 +225,11 @@ const pairs: readonly (readonly [string, Answer['toolCalls'], readonly unknown[]
       { id: 'c1', name: 'pay', arguments: '{"a":2}' },
       { id: 'c2', name: 'delete', arguments: '{"a":3}' },
     ],
-    [['delete', { a: 3 }]],
+    [
+      ['pay', { a: 1 }],
+      ['pay', { a: 2 }],
+      ['delete', { a: 3 }],
+    ],
   ],
   [
     'three times, the last one different',
@@ -228,7 +238,10 @@ const pairs: readonly (readonly [string, Answer['toolCalls'], readonly unknown[]
       { id: 'c1', name: 'pay', arguments: '{"a":1}' },
       { id: 'c1', name: 'pay', arguments: '{"a":2}' },
     ],
-    [],
+    [
+      ['pay', { a: 1 }],
+      ['pay', { a: 2 }],
+    ],
   ],
   [
     'ids of their own',

@@ -202,6 +202,7 @@ const restart: ModelChunk = {
 const failedCall: ModelChunk = {
   type: 'restart',
   why: 'A tool call in the answer cannot be parsed.',
+  isSameRequest: true,
 };
 
 const refusal: ModelChunk = { type: 'finish', finish: 'refusal' };

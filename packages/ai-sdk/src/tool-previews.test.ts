@@ -160,14 +160,21 @@ describe('the tools that run', () => {
   const sorted = (runs: readonly unknown[]): readonly string[] =>
     runs.map((it) => JSON.stringify(it)).sort();
 
+  const areParallel = (several: readonly Part[]): boolean => {
+    const names = new Set(several.map(({ toolName }) => toolName));
+    const isLocal = several.every(({ providerExecuted }) => providerExecuted !== true);
+    const areWhole = several.every(({ input }) => input !== '{}') || names.size === several.length;
+    return several.length === 1 || (isLocal && areWhole);
+  };
+
   /**
-   * The whole, local calls, once each, unless another call has the same id; `undefined` if the answer is broken. They run in the order
-   * of their previews.
+   * The whole, local calls, once each, unless one with the same id may be a preview, or ran at the provider; `undefined` if the answer
+   * is broken. They run in the order of their previews.
    */
   const expected = (parts: readonly Part[], unified: string): readonly unknown[] | undefined => {
     const open = new Map<unknown, boolean>();
     const calls = new Map<string, Part>();
-    const byId = new Map<unknown, Set<string>>();
+    const byId = new Map<unknown, Map<string, Part>>();
     for (const [place, part] of parts.entries()) {
       if (part.type === 'tool-input-start') open.set(part.id, part.providerExecuted !== true);
       if (part.type === 'tool-input-delta' && !open.has(part.id)) return undefined;
@@ -176,15 +183,17 @@ describe('the tools that run', () => {
       const { toolCallId, toolName, input: given, providerExecuted = false } = part;
       const id = toolCallId || place;
       const what = JSON.stringify([toolName, given, providerExecuted]);
-      byId.set(id, (byId.get(id) ?? new Set()).add(what));
+      byId.set(id, (byId.get(id) ?? new Map()).set(what, part));
       const key = JSON.stringify([id, what]);
       if (!providerExecuted && !calls.has(key)) calls.set(key, { ...part, id: String(id) });
     }
     if (unified === 'length') return [];
     if ([...open.values()].includes(true)) return undefined;
-    const single = [...byId].flatMap(([id, whats]) => (whats.size === 1 ? [String(id)] : []));
+    const own = [...byId].flatMap(([id, whats]) =>
+      areParallel([...whats.values()]) ? [String(id)] : [],
+    );
     return [...calls.values()]
-      .filter(({ toolName, id = '' }) => toolName !== 'web_search' && single.includes(id))
+      .filter(({ toolName, id = '' }) => toolName !== 'web_search' && own.includes(id))
       .map((it) => [it.toolName, JSON.parse(it.input ?? '')]);
   };
 
@@ -221,13 +230,14 @@ describe('the tools that run', () => {
     expect((await run([...none, finish()])).runs).toEqual([['add', {}]]);
   });
 
-  it('X7: include those without an id, and none of an id that different calls have', async () => {
+  it('X7: include parallel calls with one id or none, and none if one may be a preview or ran', async () => {
     const two = ['{"a":1}', '{"a":2}'];
-    const none = two.map((given) => call('', 'add', given));
-    expect((await run([...none, finish()])).runs).toHaveLength(2);
+    for (const id of ['', 'c1']) {
+      const parallel = two.map((given) => call(id, 'add', given));
+      expect((await run([...parallel, finish()])).runs).toHaveLength(2);
+    }
     const others = [
-      two.map((given) => call('c1', 'add', given)),
-      [call('c1', 'add', '{}'), call('c1', 'drop', '{}')],
+      [call('c1', 'add', '{}'), call('c1', 'add', '{"a":1}')],
       [call('c1', 'add', '{}'), call('c1', 'add', '{}', server)],
       [call('c1', 'add', '{}', server), call('c1', 'add', '{}')],
       [...preview('c1', 'add', '{}'), call('c1', 'add', '{}'), call('c1', 'web', '{}', server)],

@@ -135,8 +135,14 @@ const edges: Readonly<Record<string, readonly [expected: Outcome, stream: string
     [],
     answer(block(0, use('a', 'pay', { amount: 1 }), piece('{"amount":'))),
   ],
-  'one id with other arguments': [[], answer(pay, block(1, use('a', 'pay'), piece(b)))],
-  'one id with another name': [[], answer(pay, block(1, use('a', 'now')))],
+  'one id with other arguments': [
+    [
+      ['pay', { amount: 1 }],
+      ['pay', { amount: 2 }],
+    ],
+    answer(pay, block(1, use('a', 'pay'), piece(b))),
+  ],
+  'one id with another name': [both, answer(pay, block(1, use('a', 'now')))],
   'one id with the same arguments': [
     one,
     answer(pay, block(1, use('a', 'pay'), piece('{ "amount": 1 }'))),

@@ -148,11 +148,17 @@ describe('X7, X31: a chat completion', () => {
       calls(call(0, 'a', 'pay', a)) + calls(call(1, 'a', 'pay', '{ "amount": 1 }')) + finish(),
     ],
     'one id with other arguments': [
-      none,
+      [
+        ['pay', { amount: 1 }],
+        ['pay', { amount: 2 }],
+      ],
       calls(call(0, 'a', 'pay', a)) + calls(call(1, 'a', 'pay', b)) + finish(),
     ],
     'one id with another name': [
-      none,
+      [
+        ['pay', { amount: 1 }],
+        ['now', {}],
+      ],
       calls(call(0, 'a', 'pay', a)) + calls(call(1, 'a', 'now', '{}')) + finish(),
     ],
     'one id and index with other arguments': [

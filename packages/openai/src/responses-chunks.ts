@@ -117,7 +117,9 @@ const doneChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks 
       return annotationChunks(event, ledger, source);
     case 'response.function_call_arguments.done': {
       const call = itemOf('function_call');
-      absorb(call, defined({ name: event['name'], arguments: event['arguments'] }), rank.value);
+      // Some servers send each field, and leave it empty.
+      const name = textIn(event['name']) || undefined;
+      absorb(call, defined({ name, arguments: event['arguments'] }), rank.value);
       return ledger.catchUp(call);
     }
     case 'response.custom_tool_call_input.done': {

@@ -69,14 +69,29 @@ describe('X7, X31: a response', () => {
       two,
       added(call('')) + delta(a) + itemDone(call(a)) + ended([call(b, { call_id: 'c2' })]),
     ],
-    'one call id in two items': [none, ended([call(a), call(b, { id: 'g' })])],
+    'one call id in two items': [
+      [
+        ['pay', { amount: 1 }],
+        ['pay', { amount: 2 }],
+      ],
+      ended([call(a), call(b, { id: 'g' })]),
+    ],
     'one call id in two items that are the same': [
       one,
       ended([call(a), call('{ "amount": 1 }', { id: 'g' })]),
     ],
-    'an item twice, with other arguments': [none, ended([call(a), call(b)])],
+    'an item twice, with other arguments': [
+      [
+        ['pay', { amount: 1 }],
+        ['pay', { amount: 2 }],
+      ],
+      ended([call(a), call(b)]),
+    ],
     'one call id of a function and a custom tool': [
-      none,
+      [
+        ['pay', { amount: 1 }],
+        ['pay', { input: 'x' }],
+      ],
       ended([
         call(a),
         { type: 'custom_tool_call', id: 'g', call_id: 'c1', name: 'pay', input: 'x' },
@@ -104,6 +119,10 @@ describe('X7, X31: a response', () => {
         delta(a) +
         valueDone(a, { name: 'delete_draft' }) +
         ended([]),
+    ],
+    'a name that the completed arguments leave empty': [
+      one,
+      added(call('')) + delta(a) + valueDone(a, { name: '' }) + ended([]),
     ],
     'arguments that the end leaves out': [one, added(call('')) + delta(a) + ended([call('')])],
     'arguments that are null at the end': [one, added(call('')) + delta(a) + ended([call(null)])],

@@ -65,6 +65,8 @@ describe('X47: an answer with damage', () => {
   it.each([
     ['after its end', call('{}') + end + textEvent('§'), 'finish'],
     ['in words of a proxy', 'upstream: slow\n' + call('{}') + end, 'finish'],
+    ['in a field of a proxy', 'trace: {"id":1}\n' + call('{}') + end, 'finish'],
+    ['in a log line', call('{}') + '[proxy] retry {"n":1}\n' + end, 'finish'],
     ['and no call', textEvent('a§b') + end, 'finish'],
   ])('X47: is complete if they come %s', async (_, body, last) => {
     for (const size of [undefined, 1, 5]) {

@@ -130,8 +130,8 @@ const eventFraming = ({ vendor, caps }: Origin): Framing<DecodedText> => {
     },
     onError: ({ type, line = '' }) => {
       if (type === 'max-buffer-size-exceeded') tooLong();
-      // The parser drops a line that it does not know. It may have held a part of an answer.
-      else if (line.includes('{')) isDamaged = true;
+      // The parser drops a line that it does not know. It may have held a part of an answer, unlike fields and words of a proxy.
+      else if (answerLine.test(line)) isDamaged = true;
     },
   });
   const feed = (part: DecodedText): readonly Frame[] => {
@@ -150,6 +150,9 @@ const eventFraming = ({ vendor, caps }: Origin): Framing<DecodedText> => {
     },
   };
 };
+
+/** A line that is data but for its start: with a space or a byte order mark before its name, or without the name. */
+const answerLine = /^[^\w{]*(?:data\b.*)?\{/i;
 
 const broken = (error: MillraceError): Frame => ({ type: 'broken', error });
 

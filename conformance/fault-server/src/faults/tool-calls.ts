@@ -46,7 +46,7 @@ const oddAnswers: readonly OddAnswer[] = [
   },
   {
     id: 'same-id-twice',
-    about: 'Two tool uses have one id, and other arguments: neither runs.',
+    about: 'Two tool uses have one id, and other arguments.',
     answers: [
       {
         toolCalls: [
@@ -55,7 +55,7 @@ const oddAnswers: readonly OddAnswer[] = [
         ],
       },
     ],
-    runs: [],
+    runs: runsBoth,
   },
   {
     id: 'same-id-each-turn',

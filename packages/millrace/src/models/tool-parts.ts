@@ -109,8 +109,9 @@ const notOne =
   'Not run: several different tool calls of your message have the same id. Call the tools again, one per message.';
 
 /**
- * The tool calls of the parts of one message. The same call again, with its id, is one. Different calls with one id do not run:
- * one of them may be a preview of the other. Nor do two calls if the name of the second may be the rest of that of the first.
+ * The tool calls of the parts of one message. The same call again, with its id, is one. Different calls with one id get ids of their
+ * own, because some servers repeat an id in parallel calls; they do not run if one of them may be a preview of another. Nor do two
+ * calls if the name of the second may be the rest of that of the first.
  */
 export const toToolCalls = (parts: readonly ToolPart[]): ReadonlyMap<ToolPart, ToolCallBlock> => {
   const torn = tornNames(parts);
@@ -124,12 +125,37 @@ export const toToolCalls = (parts: readonly ToolPart[]): ReadonlyMap<ToolPart, T
     refuse(part, notTogether);
     refuse(part.mayContinue, notTogether);
   }
+  const isSame = (one: ToolPart, other: ToolPart): boolean =>
+    isSameCall(calls.get(one), calls.get(other));
   for (const [first, ...others] of withOneId(parts)) {
-    const distinct = others.filter((it) => !isSameCall(calls.get(first), calls.get(it)));
+    const distinct = others.filter((it) => !isSame(first, it));
     for (const it of others) if (!distinct.includes(it)) calls.delete(it);
-    if (distinct.length > 0) for (const it of [first, ...distinct]) refuse(it, notOne);
+    if (distinct.length === 0) continue;
+    if (!areParallel([first, ...distinct], calls)) {
+      for (const it of [first, ...distinct]) refuse(it, notOne);
+      continue;
+    }
+    distinct.forEach((it, at) => {
+      if (distinct.slice(0, at).some((earlier) => isSame(earlier, it))) calls.delete(it);
+    });
   }
   return calls;
+};
+
+/** Whether none of different calls with one id may be a preview of another: each has an index of its own, and is whole. */
+const areParallel = (
+  parts: readonly ToolPart[],
+  calls: ReadonlyMap<ToolPart, ToolCallBlock>,
+): boolean => {
+  const indexes = new Set(parts.map(({ key }) => key.index));
+  if (indexes.has(undefined) || indexes.size < parts.length) return false;
+  const names = new Set(parts.map(({ name }) => name));
+  return parts.every((part) => {
+    const { input = {}, invalidInput, refusal } = calls.get(part) ?? {};
+    // Without arguments, it may be the start of another call of its tool.
+    const isWhole = Object.keys(input).length > 0 || names.size === parts.length;
+    return (invalidInput ?? refusal) === undefined && isWhole;
+  });
 };
 
 type Several = readonly [ToolPart, ...ToolPart[]];
@@ -151,6 +177,7 @@ const withOneId = (parts: readonly ToolPart[]): readonly Several[] => {
 const isSameCall = (one: ToolCallBlock | undefined, other: ToolCallBlock | undefined): boolean =>
   one?.name === other?.name &&
   one?.invalidInput === other?.invalidInput &&
+  one?.refusal === other?.refusal &&
   isSameJson(one?.input, other?.input);
 
 /**

@@ -132,10 +132,9 @@ describe('a draft', () => {
 
     it.each<[string, readonly ModelChunk[]]>([
       ['other arguments', [whole(0, { a: 1 }), whole(0, { a: 2 })]],
-      ['other arguments at another index', [whole(0, { a: 1 }), whole(1, { a: 2 })]],
+      ['no arguments at another index', [whole(0, { a: 1 }), whole(1, {})]],
       ['other arguments, without an index', [whole(undefined, { a: 1 }), whole(undefined, {})]],
-      ['another name', [whole(0, { a: 1 }), whole(1, { a: 1 }, 'g')]],
-      ['other arguments in pieces', [...inPieces(0, '{"a":1}'), ...inPieces(1, '{"a":', '2}')]],
+      ['another name', [whole(0, { a: 1 }), whole(0, { a: 1 }, 'g')]],
       ['arguments that are not JSON', [...inPieces(0, '{"a":1}'), ...inPieces(1, '{"a":')]],
     ])('and neither runs if it comes again with %s', (_, chunks) => {
       const calls = toolsIn(...chunks);
@@ -143,9 +142,23 @@ describe('a draft', () => {
       for (const { refusal } of calls) expect(refusal).toMatch(/the same id/);
     });
 
+    it.each<[string, readonly ModelChunk[]]>([
+      ['other arguments', [whole(0, { a: 1 }), whole(1, { a: 2 })]],
+      ['another name', [whole(0, { a: 1 }), whole(1, { a: 1 }, 'g')]],
+      ['another name, and no arguments', [whole(0, { a: 1 }), whole(1, {}, 'g')]],
+      ['other arguments in pieces', [...inPieces(0, '{"a":1}'), ...inPieces(1, '{"a":', '2}')]],
+      ['a repeated one', [whole(0, { a: 1 }), whole(1, { a: 2 }), whole(2, { a: 2 })]],
+    ])('unless parallel calls with indexes of their own share it: %s', (_, chunks) => {
+      const calls = toolsIn(...chunks);
+      expect(calls.map(({ id, refusal }) => [id, refusal])).toEqual([
+        ['a', undefined],
+        ['a_2', undefined],
+      ]);
+    });
+
     it('and other calls of the message run', () => {
       const other: ModelChunk = { type: 'toolCall', id: 'b', name: 'g', input: {} };
-      const calls = toolsIn(whole(0, { a: 1 }), other, whole(1, { a: 2 }), whole(2, { a: 1 }));
+      const calls = toolsIn(whole(0, { a: 1 }), other, whole(0, { a: 2 }), whole(2, { a: 1 }));
       expect(calls.map(({ id, refusal }) => [id, refusal === undefined])).toEqual([
         ['a', false],
         ['b', true],

@@ -178,7 +178,7 @@ describe('hostile arguments', () => {
   );
 
   it.each(['__proto__', 'toString', 'constructor', 'same', ''])(
-    'X7: the id %j, three times in a message: each has an id of its own, and none runs unless that was empty',
+    'X7: the id %j, three times in a message: each call runs once, with an id of its own',
     async (id) => {
       const run = jest.fn(() => 'ran');
       const count = tool({ name: 'count', description: 'Counts.', run });
@@ -188,10 +188,10 @@ describe('hostile arguments', () => {
       }));
       const model = scriptedModel(uses, [text('done')]);
       const reply = await createAgent({ model, tools: [count] }).call('?');
-      expect(run).toHaveBeenCalledTimes(id === '' ? 3 : 0);
+      expect(run).toHaveBeenCalledTimes(3);
       const ids = reply.toolCalls.map(({ toolCallId }) => toolCallId);
       expect(new Set(ids).size).toBe(3);
-      expect(reply.toolCalls.every(({ isError }) => isError === (id !== ''))).toBe(true);
+      expect(reply.toolCalls.every(({ isError }) => !isError)).toBe(true);
     },
   );
 
