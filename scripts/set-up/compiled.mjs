@@ -32,7 +32,7 @@ export function pathsToLookAt(root) {
       ...sourceFiles(root),
       ...bundler.map((file) => `scripts/set-up/${file}`),
       ...found.flatMap((workspace) => entriesIn(root, workspace).filter(isFolder)),
-      ...new Set(parents),
+      ...[...new Set(parents)].flatMap((parent) => [parent, ...foldersIn(root, parent)]),
       'package.json',
     ],
     others: [
@@ -41,6 +41,12 @@ export function pathsToLookAt(root) {
     ],
   };
 }
+
+/** One may become a workspace: by its manifest, which changes the time of the folder only. */
+const foldersIn = (root, parent) =>
+  readdirSync(join(root, parent), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !notSource.has(entry.name))
+    .map(({ name }) => `${parent}/${name}`);
 
 const sourceFiles = (root) => [
   'tsconfig.json',

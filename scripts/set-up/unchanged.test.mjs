@@ -32,6 +32,7 @@ beforeEach(() => {
   write('packages/millrace/package.json', '{}');
   write('packages/millrace/src/loop.ts', 'export const loop = 1;');
   write('packages/millrace/dist/a/loop.js', 'export const loop = 1;');
+  write('packages/left/dist/loop.js', '');
   rememberCompiled(root, { part: 'all' });
   // A change soon after may have the time of the change before it.
   for (const path of Object.values(pathsToLookAt(root)).flat()) {
@@ -69,6 +70,7 @@ it.each([
   ['a removed source', () => rmSync(at(loop))],
   ['another tsconfig', () => write('tsconfig.json', '{ "files": [] }')],
   ['a new package', () => write('packages/tools/package.json', '{}')],
+  ['a package in a folder that was there', () => write('packages/left/package.json', '{}')],
   ['another list of packages', () => write('package.json', '{ "workspaces": [] }')],
   [
     'a file in the place of a folder',

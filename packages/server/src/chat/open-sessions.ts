@@ -100,8 +100,10 @@ export const createOpenSessions = (options: OpenSessionsOptions): OpenSessions =
               if (asError(error).code !== 'conflict') throw error;
               return isOutdated$(session).pipe(
                 concatMap((isOutdated) => {
-                  if (!isOutdated) throw error;
-                  return open$.pipe(concatMap(work));
+                  if (isOutdated) return open$.pipe(concatMap(work));
+                  // A call of another server is in the way. That server may have stopped.
+                  left.lookAgain();
+                  throw error;
                 }),
               );
             }),

@@ -254,9 +254,12 @@ const events$ = (
     );
 };
 
-/** Whether a call has claimed what it settles: it does before anything else. */
+/**
+ * Whether a call has claimed what it settles: it does before anything else. One that waits for its turn among the calls of an agent
+ * counts, too: its client, and those who would stop it, must not wait as long. If it is refused then, its stream ends with the error.
+ */
 const hasBegun = ({ type, iteration, parentId }: AgentEvent): boolean =>
-  iteration > 0 || parentId !== undefined || type === 'postCall';
+  iteration > 0 || parentId !== undefined || type === 'postCall' || type === 'queued';
 
 /** Opens the session again after another server has saved it, so the call is added to that version. */
 const reopen = (

@@ -12,6 +12,7 @@ import {
   tap,
 } from 'rxjs';
 import type { Agent } from '../../agent.js';
+import { contained, failAs } from '../../flow/contained.js';
 import { continueWith } from '../../flow/eventual.js';
 import type { StoreOfCalls } from '../../journal/call-store-driver.js';
 import { cancelledIn } from '../../memories/cancel-suspended.js';
@@ -27,7 +28,7 @@ import { trusted } from '../../seams/through.js';
 import { MillraceError } from '../../values/errors.js';
 import { isRecord } from '../../values/json.js';
 import { kept$, type Memory } from '../../values/memory.js';
-import type { Message } from '../../values/message.js';
+import { type Message, toolCallsOf } from '../../values/message.js';
 import { type MessageTree, pathTo } from '../../values/message-tree.js';
 import { isMessage } from '../../values/shape.js';
 import type { Session } from './sessions.js';
@@ -96,20 +97,23 @@ export const settlingOnce = ({
       const { local } = context;
       // A call at the head has just read all that there is.
       const mayBeLate = local(placed).after !== undefined || local(recorded).by !== undefined;
-      const tree$ = own.brought.length > 0 && mayBeLate ? kept$(memory) : of(undefined);
+      const tree$ = own.brought.length > 0 && mayBeLate ? treeOf$(memory) : of(undefined);
       return defer(() => {
         settlements.enter(own);
         return tree$;
       }).pipe(
         take(1),
         tap((tree) => {
-          if (tree !== undefined) assertWaiting(tree, own, isOwn(call, context));
+          if (tree !== undefined) assertWaiting(tree, own, call.late, isOwn(call, context));
         }),
         storingNothing(context),
         continueWith(() => next(call)),
       );
     },
   });
+
+const treeOf$ = (memory: Memory): Observable<MessageTree> =>
+  kept$(memory).pipe(contained(), failAs('memory', 'The messages could not be loaded'));
 
 export interface ClaimingSession {
   readonly agent: Pick<Agent, 'name'>;
@@ -149,12 +153,15 @@ const storingNothing = <T>({ local }: Pick<Context, 'local'>): MonoTypeOperatorF
     },
   });
 
-/** Errors with `conflict` if a call of another process settles the tool calls that wait at the head. */
-export const cancellable$ = (claiming: ClaimingSession): Observable<never> =>
+/** Errors with `conflict` if a call of another process settles the tool calls that wait at the head. One of this process is waited for. */
+export const cancellable$ = (
+  claiming: ClaimingSession,
+  isHere: (callId: string) => boolean,
+): Observable<never> =>
   claiming.session.saveState$().pipe(
     concatMap(({ messages }) => {
       const after = messages.at(-1)?.id ?? null;
-      return claimable$(claiming, { callId: '', after, brought: [] });
+      return claimable$(claiming, { callId: '', after, brought: [] }, isHere);
     }),
   );
 
@@ -164,7 +171,7 @@ const settlementOf = (
 ): Settlement | undefined => {
   if (status !== 'prepared') return undefined;
   const settled = settlement(callId, after, late);
-  const brought = [...settled.brought, ...local(continuing).results.keys()];
+  const brought = [...settled.brought, ...waitingBefore(late, local(continuing).results.keys())];
   return brought.length > 0 || settled.cancels ? { ...settled, brought } : undefined;
 };
 
@@ -175,8 +182,18 @@ const settlement = (
 ): Settlement & { readonly cancels: boolean } => {
   const own = late.filter((message) => !isEarlier(message));
   const cancellations = own.filter((message) => cancelledIn(message).length > 0);
-  const brought = own.filter((message) => !cancellations.includes(message)).flatMap(resultIds);
+  const results = own.filter((message) => !cancellations.includes(message)).flatMap(resultIds);
+  const brought = waitingBefore(late, results);
   return { callId, after, brought, cancels: cancellations.length > 0 };
+};
+
+/** Leaves out results of tool calls that came with the messages, such as those of a fork. */
+const waitingBefore = (
+  messages: readonly Message[],
+  toolCallIds: Iterable<string>,
+): readonly string[] => {
+  const ownCalls = messages.flatMap((it) => (it.role === 'assistant' ? toolCallsOf(it) : []));
+  return [...toolCallIds].filter((id) => !ownCalls.some((own) => own.id === id));
 };
 
 const resultIds = (message: Message): readonly string[] =>
@@ -192,18 +209,26 @@ const assertFree = (own: Settlement, others: readonly Settlement[]): void => {
 
 const isOwn =
   ({ late }: Call, { info: { callId }, local }: Context) =>
-  ({ id }: Message): boolean =>
-    [callId, local(placed).asks].some((own) => own !== undefined && id.startsWith(`${own}/`)) ||
-    late.some((message) => message.id === id);
+  (message: Message): boolean =>
+    [callId, local(placed).asks].some(
+      (own) => own !== undefined && message.id.startsWith(`${own}/`),
+    ) || late.some((own) => own.id === message.id && isSameCancellation(own, message));
+
+/** Two calls may cancel different tool calls with messages of one id. */
+const isSameCancellation = (one: Message, other: Message): boolean =>
+  String(cancelledIn(one)) === String(cancelledIn(other));
 
 /** Throws if another call has settled the tool calls since this one began: it may be resumed long after, and on any branch. */
 const assertWaiting = (
   tree: MessageTree,
   { after, brought }: Settlement,
+  late: readonly Message[],
   isOwnMessage: (message: Message) => boolean,
 ): void => {
+  // The results of another call come after what it has cancelled, which may be the same.
+  const places = [after, ...late.map(({ id }) => id)];
   const settledAfter = tree.entries.filter(
-    (entry) => entry.after === after && !isOwnMessage(entry.message),
+    (entry) => places.includes(entry.after) && !isOwnMessage(entry.message),
   );
   const others = after === undefined ? pathTo(tree).filter((it) => !isOwnMessage(it)) : [];
   const waiting = new Set(suspensionsIn(others).map(({ toolCall }) => toolCall.id));
@@ -223,12 +248,13 @@ const assertWaiting = (
 const claimable$ = (
   { agent, session, calls }: ClaimingSession,
   own: Settlement,
+  isIgnored = (callId: string): boolean => callId === own.callId,
 ): Observable<never> => {
   if (calls === undefined) return EMPTY;
   return session.saveState$().pipe(
     concatMap((state) =>
       unsavedCalls$({ agent, session, calls }, state).pipe(
-        filter((other) => other.callId !== own.callId && hasClaimed(other, state)),
+        filter((other) => !isIgnored(other.callId) && hasClaimed(other, state)),
       ),
     ),
     concatMap(({ callId }) =>
@@ -238,6 +264,7 @@ const claimable$ = (
       assertFree(own, other);
       return EMPTY;
     }),
+    contained(),
   );
 };
 
@@ -266,6 +293,6 @@ const answeredMessage = 'This has already been answered. Load the conversation a
 const beingSettled = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The call '${callId}' has answered the tool calls that wait here, or cancelled them, and has not ended. Do not repeat it: wait for its end, or, if its process has stopped, open the session again and call resume().`,
+    `The call '${callId}' has answered the tool calls that wait here, or cancelled them, and has not ended. Do not repeat it: wait for its end. If it was aborted, or its process has stopped, open the session again and call resume().`,
     { status: 409, userMessage: answeredMessage },
   );

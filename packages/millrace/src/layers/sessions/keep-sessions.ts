@@ -90,8 +90,9 @@ export interface KeepSessionsOptions {
 /**
  * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only, and needs
  * `replace$`, else it is a `config` error. If several processes use one session, the first to save wins, and the others get a `conflict`,
- * which names their calls: close the session, open it again and resume it. A call that brings results for tools that wait also saves
- * before it uses them: the others have no effect then. Without a journal, this holds only for results that are brought at the same time.
+ * which names their calls: close the session, open it again and resume it. A call that brings results for tools that wait, or cancels
+ * them, also saves before it does so: the others error with `conflict` and have no effect, until it has ended or, if it was aborted or its
+ * process has stopped, until it is resumed. Without a journal, this holds only for calls that begin at the same time.
  */
 export const keepSessions = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,
@@ -117,7 +118,8 @@ export const keepSessions = <Output, Run extends AnyRun>(
       const { session: opened, parts } = openParts(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw misuse(withoutReplace);
-      const handle = { agent, session, journal, track$, saved$: saving.track$ };
+      const isHere = (callId: string): boolean => parts.queue.runningAs(callId) !== undefined;
+      const handle = { agent, session, journal, track$, saved$: saving.track$, isHere };
       return sessions.open$(parts).pipe(map((open) => keptSession<Output, Run>(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
@@ -157,7 +159,8 @@ const keepRules: Readonly<Record<keyof KeepSessionsOptions, Rule>> = {
 };
 
 const keptSession = <Output, Run extends AnyRun>(
-  handle: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
+  handle: Omit<Resuming<Output>, 'open'> &
+    Pick<RunningCalls, 'track$'> & { readonly isHere: (callId: string) => boolean },
   open: OpenSession,
 ): KeptSession<Output, Run> => {
   const { agent, journal, track$, saved$ } = handle;
@@ -175,7 +178,8 @@ const keptSession = <Output, Run extends AnyRun>(
   const cancelSuspended$ = (reason?: string): Observable<number> =>
     defer(() => {
       open.assertOpen();
-      const cancel$ = concat(cancellable$(claiming), session.cancelSuspended$(reason));
+      const free$ = cancellable$(claiming, handle.isHere);
+      const cancel$ = concat(free$, session.cancelSuspended$(reason));
       return open.use$(saved$(cancel$.pipe(savedIfAny(save$))));
     });
   const callable = toCallable<Output, Run>(

@@ -107,7 +107,8 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
   steer(input: Input, callId?: string): Promise<SteerOutcome>;
   /**
    * Cancels the suspended tool calls at the end of the conversation: they get error results with the reason, without a call. Waits
-   * for a running call. Emits how many results are no longer awaited, and completes. Cold.
+   * for a running call; in a session of `keepSessions`, errors with `conflict` if a call of another process has their results. Emits
+   * how many results are no longer awaited, and completes. Cold.
    */
   cancelSuspended$(reason?: string): Observable<number>;
   /** The Promise form of `cancelSuspended$`; starts immediately. */
