@@ -270,13 +270,20 @@ const useStickyScroll = (inputs: readonly unknown[]) => {
     if (current !== null) current.scrollTop = current.scrollHeight;
   };
   useEffect(() => {
-    if (isAtEnd) toEnd();
+    if (isAtEnd) {
+      toEnd();
+      // An edit may begin from the end, far below the message.
+      showFocused('.edit');
+    }
     // Another version may be longer: the buttons that show it stay in view.
-    document.activeElement?.closest('.versions')?.scrollIntoView({ block: 'nearest' });
+    showFocused('.versions');
   }, inputs);
   useEffect(() => {
     if (!isAtEnd || ref.current === null) return undefined;
-    const observer = new ResizeObserver(toEnd);
+    const observer = new ResizeObserver(() => {
+      toEnd();
+      showFocused('.messages :is(input, textarea, select)');
+    });
     observer.observe(ref.current);
     return () => {
       observer.disconnect();
@@ -288,6 +295,11 @@ const useStickyScroll = (inputs: readonly unknown[]) => {
     setAtEnd(current.scrollHeight - current.scrollTop - current.clientHeight < 80);
   };
   return { ref, isAtEnd, toEnd, onScroll };
+};
+
+/** Scrolls to what has the focus, or to the place around it. */
+const showFocused = (place: string): void => {
+  document.activeElement?.closest(place)?.scrollIntoView({ block: 'nearest' });
 };
 
 /** Reports to screen readers, politely, what happens to an answer: not each piece of it. */

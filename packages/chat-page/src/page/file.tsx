@@ -21,7 +21,11 @@ export const AttachedFiles = (props: {
             type="button"
             class="icon"
             aria-label={`Remove ${file.filename ?? 'the file'}`}
-            onClick={() => change(files.filter((it) => it !== file))}
+            onClick={({ currentTarget }) => {
+              // The button will be gone: the focus stays in the form.
+              currentTarget.closest('form')?.querySelector('textarea')?.focus();
+              change(files.filter((it) => it !== file));
+            }}
           >
             <Icon name="cross" />
           </button>

@@ -17,6 +17,8 @@ describe('a message that was sent', () => {
     expect(hasArrived(sent('edit', question()), [question(file)])).toBe(false);
     expect(hasArrived(sent('edit', question()), [question()])).toBe(true);
     expect(hasArrived(sent('edit', question(file)), [question(file)])).toBe(true);
+    expect(hasArrived(sent('edit', question(file)), [question(file, file)])).toBe(false);
+    expect(hasArrived(sent('edit', question(file)), [question()])).toBe(true);
   });
 
   it('has arrived as a question, even if the server has kept none of its files', () => {

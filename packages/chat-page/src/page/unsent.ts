@@ -21,8 +21,8 @@ export const hasArrived = (sent: Unsent, messages: readonly UiMessage[]): boolea
     questions.slice(after, kind === 'edit' ? after + 1 : undefined).some(
       (question) =>
         plainTextOf(question) === text &&
-        // An edit may only have removed a file.
-        (kind !== 'edit' || filesIn(question).length === filesIn(sent).length),
+        // An edit may only have removed a file, and the server keeps none that it cannot show.
+        (kind !== 'edit' || filesIn(question).length <= filesIn(sent).length),
     ) ||
     (kind === 'addition' &&
       messages
