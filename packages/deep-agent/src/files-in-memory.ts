@@ -108,6 +108,8 @@ export const filesInMemory = (options: FilesInMemoryOptions = {}): FileSystem =>
         defer(() => written$(path, content, key)).pipe(
           retry({ count: maxAttempts, delay: againIfLost }),
           last(null, undefined),
+          // It may have been refused for the size of a file that another process has shortened: the next object measures again.
+          tap({ error: () => known.clear() }),
         ),
     },
     { maxBytes, maxTotalBytes },

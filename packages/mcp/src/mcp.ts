@@ -69,7 +69,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
     restoreAsyncContext(),
   );
   const requests = requestsOf(linked, servers$);
-  const owners = new Map<string, string>();
+  const owners = new Map<string, number>();
   return {
     name: 'mcp',
     // The priority of `addTools`: after the session has set its own tools, before tools are selected.
@@ -104,16 +104,16 @@ const warnOfTask = (server: Server, task: ReturnType<typeof storedTask>, cause: 
 /** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */
 const toolsFor$ = (
   servers$: McpLayer['servers$'],
-  owners: Map<string, string>,
+  owners: Map<string, number>,
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
   call: Call,
 ): Observable<readonly Tool[]> =>
   servers$.pipe(
     skipWhile((statuses) => statuses.some(({ status }) => status === 'connecting')),
     map((statuses) => {
-      const { free, taken } = apart(statuses, owners, namesIn(call));
+      const { free, leftOut } = apart(statuses, owners, namesIn(call));
       const reported = local(warningsOfCall);
-      [...statuses.flatMap(({ warnings }) => warnings), ...taken.map(takenName)]
+      [...statuses.flatMap(({ warnings }) => warnings), ...leftOut]
         .filter((message) => !reported.has(message))
         .forEach((message) => {
           reported.add(message);
@@ -125,8 +125,11 @@ const toolsFor$ = (
 
 const warningsOfCall = cell('call', () => new Set<string>());
 
-const takenName = ({ name }: Tool): string =>
+const taken = (name: string): string =>
   `The MCP tool '${name}' is left out: the name is taken. Set another 'prefix'.`;
+
+const ofAnother = (name: string, server: string, owner = ''): string =>
+  `The MCP tool '${name}' of the server '${server}' is left out: until the process restarts, the name stays with the server '${owner}', which had it first. Set another 'prefix'.`;
 
 const namesIn = ({ toolkit }: Call): readonly string[] => [
   ...toolkit.current.names,
@@ -137,26 +140,31 @@ const namesIn = ({ toolkit }: Call): readonly string[] => [
 
 /**
  * Separates tools whose names are still free from the others: the first tool with a name wins. The name stays with its server, also in
- * later calls: a server that lists it afterwards does not get the calls of another one.
+ * later calls and while that one fails: a server that lists it afterwards does not get the calls of another one.
  */
 const apart = (
   statuses: readonly McpStatus[],
-  owners: Map<string, string>,
+  owners: Map<string, number>,
   names: readonly string[],
-): { readonly free: readonly Tool[]; readonly taken: readonly Tool[] } => {
+): { readonly free: readonly Tool[]; readonly leftOut: readonly string[] } => {
   const known = new Set(names);
   const free: Tool[] = [];
-  const taken: Tool[] = [];
-  for (const { name: server, tools } of statuses) {
+  const leftOut: string[] = [];
+  // Two servers may have one name, but not one place.
+  for (const [at, { name: server, tools }] of statuses.entries()) {
     for (const tool of tools) {
-      const isFree = !known.has(tool.name) && (owners.get(tool.name) ?? server) === server;
-      (isFree ? free : taken).push(tool);
-      if (!isFree) continue;
-      known.add(tool.name);
-      owners.set(tool.name, server);
+      const { name } = tool;
+      const owner = owners.get(name) ?? at;
+      if (known.has(name)) leftOut.push(taken(name));
+      else if (owner !== at) leftOut.push(ofAnother(name, server, statuses[owner]?.name));
+      else {
+        free.push(tool);
+        known.add(name);
+        owners.set(name, at);
+      }
     }
   }
-  return { free, taken };
+  return { free, leftOut };
 };
 
 /** Passes warnings to the callback of the program. If it throws, calls continue. */

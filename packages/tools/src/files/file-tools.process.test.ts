@@ -284,6 +284,28 @@ describe('what the tools may add', () => {
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
   });
 
+  it('counts a file by its larger size while changes of it fail', async () => {
+    const { check, counted } = createChangeLimit(100);
+    const change = (name: string, before: string | undefined, length: number) => ({
+      ...{ place: { real: join(root, name), shown: name }, before, after: 'x'.repeat(length) },
+    });
+    const fail = () => Promise.reject(new Error('The disk is full.'));
+    let end = (): void => undefined;
+    const held = new Promise<void>((resolve) => (end = resolve));
+    await put('root/a', 'x'.repeat(90));
+    const large = counted(change('a', undefined, 90), () => Promise.resolve());
+    const small = counted(change('a', undefined, 1), () => held.then(fail));
+    await large;
+    end();
+    await expect(small).rejects.toThrow('full');
+    await expect(check(change('b', undefined, 11))).rejects.toThrow('Write up to 10 bytes');
+    // The file is not shorter yet.
+    await put('root/c', 'x'.repeat(500));
+    await expect(counted(change('c', 'x'.repeat(500), 1), fail)).rejects.toThrow('full');
+    await expect(check(change('b', undefined, 11))).rejects.toThrow('Write up to 10 bytes');
+    await expect(check(change('b', undefined, 10))).resolves.toBeUndefined();
+  });
+
   it('is up to 10,000 files', async () => {
     const { check, counted } = createChangeLimit(100);
     const change = (name: string, before?: string) => ({

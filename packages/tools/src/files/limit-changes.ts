@@ -25,7 +25,8 @@ interface Changed {
   /** Before the first change. */
   readonly base: number;
   readonly bytes: number;
-  readonly isChanging: boolean;
+  /** How many changes of it are under way. */
+  readonly changing: number;
 }
 
 /** Counts by changes, and looks at the files only if there is no room. */
@@ -55,7 +56,7 @@ export const createChangeLimit = (maxAddedBytes: number): ChangeLimit => {
     for (const [real, entry] of [...changed]) {
       const found = await lstat(real).catch(() => undefined);
       // A change may be under way.
-      if (entry.isChanging || changed.get(real) !== entry) continue;
+      if (entry.changing > 0 || changed.get(real) !== entry) continue;
       put(real, found?.isFile() === true ? { ...entry, bytes: found.size } : undefined);
     }
   };
@@ -71,16 +72,24 @@ export const createChangeLimit = (maxAddedBytes: number): ChangeLimit => {
     counted: async (change, make) => {
       assertRoom(change);
       const { place, before, after } = change;
-      const { isNew, base } = changed.get(place.real) ?? {
-        ...{ isNew: before === undefined, base: sizeIn(before) },
+      const [from, to] = [sizeIn(before), sizeIn(after)];
+      const known = changed.get(place.real) ?? {
+        ...{ isNew: before === undefined, base: from, bytes: from, changing: 0 },
       };
-      const entry = { isNew, base, bytes: sizeIn(after) };
-      put(place.real, { ...entry, isChanging: true });
+      // A change may fail, and others of the same file be under way: until one succeeds, the larger size counts.
+      const bytes = Math.max(known.bytes, to);
+      put(place.real, { ...known, bytes, changing: known.changing + 1 });
+      const end = (own: Partial<Changed>): void => {
+        const { changing, ...now } = changed.get(place.real) ?? known;
+        put(place.real, { ...now, ...own, changing: changing - 1 });
+      };
       try {
         await make();
-      } finally {
-        put(place.real, { ...entry, isChanging: false });
+      } catch (error) {
+        end({});
+        throw error;
       }
+      end({ bytes: to });
     },
   };
 };
