@@ -1,4 +1,4 @@
-import { type ContentBlock, type Message, textOf } from 'millrace';
+import type { ContentBlock, Message } from 'millrace';
 import type { CallStore } from 'millrace/journal';
 import type { KeptSession, SessionStore, SessionSummary } from 'millrace/sessions';
 import { defined, pathTo } from 'millrace/values';
@@ -32,6 +32,7 @@ import type { OpenSessions } from './open-sessions.js';
 import { tree$ } from './places.js';
 import type { OpenRun, Runs } from './runs.js';
 import { newestBelow, type ShownConversation } from './shown-conversation.js';
+import { firstWords, titleFrom } from './title-from.js';
 
 /** A conversation in a list. */
 export interface ListedChat {
@@ -93,17 +94,6 @@ export interface Titles {
   answered$(session: KeptSession): Observable<never>;
 }
 
-const maxTitle = 80;
-
-/** The first words of a question. */
-export const firstWords = (text: string): string => {
-  const line = text.replaceAll(/\s+/gu, ' ').trim();
-  if (line.length <= maxTitle) return line;
-  const cut = line.slice(0, maxTitle + 1);
-  const end = cut.lastIndexOf(' ');
-  return `${cut.slice(0, end > maxTitle / 2 ? end : maxTitle).replace(/[\ud800-\udbff]$/u, '')}…`;
-};
-
 const untitled = 'New conversation';
 
 export const createCollection = (
@@ -157,13 +147,6 @@ export const createCollection = (
     changes$: (sessionId) => changes$(options, sessionId, changed$, removed$),
     titles: createTitles(options.title, saved$),
   };
-};
-
-/** Gives a conversation that is neither saved nor named the first words of its question. */
-export const titleFrom: Titles['begun'] = (session, question) => {
-  if (session.version !== undefined || session.title !== undefined) return;
-  const words = question === undefined ? '' : firstWords(textOf({ content: question }));
-  if (words !== '') session.rename(words);
 };
 
 const createTitles = (

@@ -17,10 +17,10 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
-import { titleFrom } from './collection.js';
 import { asError } from './guard.js';
 import { createRecent } from './recent.js';
 import type { OpenRun, Runs } from './runs.js';
+import { titleFrom } from './title-from.js';
 
 interface ResumptionOptions {
   readonly store: { readonly calls: CallStore };

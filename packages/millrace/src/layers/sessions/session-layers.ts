@@ -52,7 +52,7 @@ import {
   type OnBusy,
   type SessionQueue,
 } from './session-queue.js';
-import { createSettlements, type Settlements, settlingOnce } from './claim-results.js';
+import { createSettlements, type Settlements, settlingOnce } from './settle-once.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steeringLayer, steerings } from './steering.js';
 import { ensurePreCall$ } from '../../call/layers/pre-call.js';
