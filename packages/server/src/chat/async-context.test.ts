@@ -22,7 +22,7 @@ const place = () => {
       note(what)();
       return work(...given);
     };
-  const begun$ = new ReplaySubject<string>();
+  const begun$ = new ReplaySubject<string>(Infinity);
   const go$ = new Subject<string>();
   const approvals = queueOf();
   const pay = tool({ name: 'pay', description: 'Pays.', run: noted('tool', () => 'Paid.') });
