@@ -31,7 +31,10 @@ export const places: Readonly<Record<string, readonly string[]>> = {
     'a session that is closed meanwhile',
   ],
   'millrace/src/layers/sessions/open-sessions.ts': ['a session that is loaded'],
-  'millrace/src/layers/sessions/session-layers.ts': ['the queue of a session'],
+  'millrace/src/layers/sessions/session-layers.ts': [
+    'the queue of a session',
+    'server/src/chat/async-context.test.ts',
+  ],
   'millrace/src/layers/sessions/session-queue.ts': ['calls that reach their session late'],
   'millrace/src/layers/traffic/admission-gate.ts': ['limitConcurrency()'],
   'millrace/src/models/retry.ts': ['retry()', 'fallback()'],

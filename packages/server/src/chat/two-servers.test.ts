@@ -3,7 +3,7 @@ import { createAgent, requireApproval, suspend, tool } from 'millrace';
 import { createCallStore, inProcessCalls } from 'millrace/journal';
 import { inProcessSessions } from 'millrace/sessions';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from 'millrace/testing';
-import { concatMap, filter, firstValueFrom, of, ReplaySubject, Subject, take } from 'rxjs';
+import { concatMap, filter, firstValueFrom, of, ReplaySubject, take } from 'rxjs';
 import { agUi } from '../ag-ui/index.js';
 import { queueOf, waiting } from '../approvals/asking.test-support.js';
 import { chatServer, type ChatServer } from './index.js';
@@ -19,8 +19,8 @@ interface Answer {
 /** Servers of one store, as processes are. The model answers when it is let, by the number of its request. */
 const place = () => {
   const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
-  const asked$ = new ReplaySubject<string>();
-  const released$ = new ReplaySubject<string>();
+  const asked$ = new ReplaySubject<string>(Infinity);
+  const released$ = new ReplaySubject<string>(Infinity);
   const seen: string[] = [];
   const answer: ScriptedAnswer = ({ messages }) => {
     const last = messages.at(-1);

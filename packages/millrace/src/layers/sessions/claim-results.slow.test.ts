@@ -40,7 +40,7 @@ interface Act {
 /** A model that asks for three results, and answers all else when it is let. */
 const place = () => {
   const seen: string[] = [];
-  const asked$ = new ReplaySubject<string>();
+  const asked$ = new ReplaySubject<string>(Infinity);
   const go$ = new AsyncSubject<void>();
   const answer: ScriptedAnswer = ({ messages }) => {
     if (messages.length === 1) {

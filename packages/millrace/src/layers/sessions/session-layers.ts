@@ -238,10 +238,10 @@ const queueLayer = (
 });
 
 /** Interrupts a call in the async context in which it was made, not in that of the one who interrupts. */
-const interrupting = ({ trigger }: Context['interruption']): Occupant['interrupt'] => {
+const interrupting = (interruption: Context['interruption']): Occupant['interrupt'] => {
   let isInterrupted = false;
   const enter = bindAsyncContext((interrupt: Interrupt) => {
-    isInterrupted = trigger(interrupt);
+    isInterrupted = interruption.trigger(interrupt);
   });
   return (interrupt) => {
     enter(interrupt);
