@@ -60,7 +60,7 @@ class Chat extends ai.AbstractChat<ai.UIMessage> {
 
 const aiSdk: ApprovingClient = {
   name: 'the AI SDK',
-  refused: { forProgram: 'refused 409', unknown: 'refused 200', ofOthers: 'refused 200' },
+  refused: { forProgram: 'refused 409', unknown: 'refused 409', ofOthers: 'refused 409' },
   ask: async (by) => {
     const chatOf = (person: Person, messages: ai.UIMessage[] = []) => {
       const { send, refused } = fetchOf(person);
@@ -103,7 +103,7 @@ const aiSdk: ApprovingClient = {
 
 const agUi: ApprovingClient = {
   name: 'AG-UI',
-  refused: { forProgram: 'refused 409', unknown: 'refused 200', ofOthers: 'refused 200' },
+  refused: { forProgram: 'refused 409', unknown: 'refused 409', ofOthers: 'refused 409' },
   ask: async (by) => {
     const agentOf = (person: Person, initialMessages: HttpAgent['messages']) => {
       const { send, refused } = fetchOf(person);
