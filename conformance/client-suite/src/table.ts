@@ -1,4 +1,4 @@
-/** A cell of a table: what came of a row, played by a client. */
+/** A cell of a table: the outcome of a row, played by a client. */
 export interface Cell {
   readonly row: string;
   readonly client: string;

@@ -95,7 +95,7 @@ debate({ agents: [plain, city], judge, until: () => 'yes' });
 
 // ---------------------------------------------------------------- hub
 
-// The replies of whoever takes part.
+// The replies of those who take part.
 expectTypeOf(hub({ agents: [plain, city], rounds: 2 })).toEqualTypeOf<
   OperatorFunction<Input, readonly (Plain | City)[]>
 >();
