@@ -13,10 +13,21 @@ export async function rows() {
   const { hosts } = await import('../platforms/hosts.mjs');
   const names = Object.keys(hosts);
   if (skipped !== undefined) return names.map((what) => ({ what, skipped }));
-  const { code, output } = await node(['scripts/platforms/embedding.mjs'], { quiet: true });
-  const line = output.split('\n').findLast((text) => text.startsWith('{"'));
-  if (code !== 0 || line === undefined) return [{ what: 'all', problem: output }];
-  const problems = JSON.parse(line);
+  // Next.js starts once in a process.
+  const alone = names.filter((host) => host.startsWith('Next.js'));
+  const problems = {};
+  for (const together of [
+    names.filter((host) => !alone.includes(host)),
+    ...alone.map((host) => [host]),
+  ]) {
+    const { code, output } = await node(['scripts/platforms/embedding.mjs', ...together], {
+      quiet: true,
+    });
+    const line = output.split('\n').findLast((text) => text.startsWith('{"'));
+    if (code !== 0 || line === undefined) {
+      for (const host of together) problems[host] = { ends: `exit code ${code}\n${output}` };
+    } else Object.assign(problems, JSON.parse(line));
+  }
   return names.flatMap((host) =>
     Object.entries(problems[host]).map(([cell, problem]) => ({
       what: `${host}: ${cell}`,

@@ -130,10 +130,12 @@ const koa = async (chat) => {
 
 /**
  * Next.js with these files, in an own folder below those of the package, where it finds itself. Its routes run in this process, and get the chat
- * server as a global.
+ * server as a global. A process has one of these: Next.js registers its workers once, and writes to its folder until the process ends, which is
+ * when the folder goes.
  */
 const next = (files, path) => async (chat) => {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
+  const create = await load('next');
   const parent = join(root, 'examples/platforms/temp');
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'next-'));
@@ -147,8 +149,8 @@ const next = (files, path) => async (chat) => {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     writeFileSync(join(folder, file), text);
   }
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   globalThis.embedded = { chat, listener: toNodeListener(chat), other };
-  const create = await load('next');
   const app = create({ dev: true, dir: folder, quiet: true });
   await app.prepare();
   const handle = app.getRequestHandler();
@@ -162,7 +164,6 @@ const next = (files, path) => async (chat) => {
     close: async () => {
       started.close();
       await app.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 };
