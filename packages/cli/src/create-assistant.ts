@@ -57,8 +57,9 @@ export const assistantTools = async ({
 const sample = 'What is 17.5% of 2349, what time is it in Tokyo';
 const sampleSearch = 'and how does backpressure work';
 
-/** Generated reports, and files of tests. */
-const isNoProse = (path: string): boolean => /\.api\.md$|(?:^|\/)(?:temp|expected)$/.test(path);
+/** Generated reports, suites of tests and their files, and what is no longer so. */
+const isNoProse = (path: string): boolean =>
+  /\.api\.md$|(?:^|\/)(?:conformance|expected|history|temp)$/.test(path);
 
 const aboutDocs =
   'Searches the documentation of Millrace (its README, architecture and guides: agents, streams, events, tools, ' +
