@@ -11,7 +11,7 @@ const linesOf = (text) =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** One line for each failed test of a report by Jest, with the command that repeats it. */
+/** The failed tests of a report by Jest, each with the command that repeats it, and with its error if that is no counterexample. */
 export function failuresOf({ testResults }) {
   return testResults.flatMap(({ name, message, assertionResults }) => {
     const file = relative(root, name).replaceAll('\\', '/');
@@ -19,13 +19,13 @@ export function failuresOf({ testResults }) {
     if (failed.length === 0 && message !== '')
       return [`${file}: ${linesOf(message).slice(0, 4).join('\n  ')}`];
     return failed.map(({ fullName, failureMessages }) => {
-      const [, seed, path] =
-        /\{ seed: (-?\d+), path: "([\d:]+)"/.exec(failureMessages.join('\n')) ?? [];
-      const command =
+      const text = failureMessages.join('\n');
+      const [, seed, path] = /\{ seed: (-?\d+), path: "([\d:]+)"/.exec(text) ?? [];
+      const lines =
         seed === undefined
-          ? `npm test -- ${file} -t ${quoted(fullName)}`
-          : `npm run fuzz -- ${file} -t ${quoted(fullName)} --repeat=${seed}/${path}`;
-      return `${file}: ${fullName}\n  ${command}`;
+          ? [...linesOf(text).slice(0, 1), `npm test -- ${file} -t ${quoted(fullName)}`]
+          : [`npm run fuzz -- ${file} -t ${quoted(fullName)} --repeat=${seed}/${path}`];
+      return [`${file}: ${fullName}`, ...lines].join('\n  ');
     });
   });
 }

@@ -21,9 +21,9 @@ it('prints the command that repeats a counterexample', () => {
   ]);
 });
 
-it('prints the test if it is no property, and the first lines if the file does not load', () => {
+it('prints the test and its error if it is no property, and the first lines if the file does not load', () => {
   expect(failuresOf(report([failed('expected 1')]))).toEqual([
-    "packages/mill/wheel.test.ts: M1: the wheel's turns (x.y)\n" +
+    "packages/mill/wheel.test.ts: M1: the wheel's turns (x.y)\n  expected 1\n" +
       "  npm test -- packages/mill/wheel.test.ts -t 'M1: the wheel'\\''s turns \\(x\\.y\\)'",
   ]);
   expect(failuresOf(report([], '\n  Cannot find it\n at x'))).toEqual([

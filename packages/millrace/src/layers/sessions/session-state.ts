@@ -158,7 +158,7 @@ export const createSessionRecords = (
   return (sessionId, report) => {
     const current = (): RecordEntry => entries.get(sessionId) ?? initial;
     const change = (changed: Partial<RecordEntry>): void => {
-      const entry = { ...current(), ...changed };
+      const entry = compact({ ...current(), ...changed });
       if (isInitial(entry, initial)) entries.delete(sessionId);
       else entries.set(sessionId, entry);
     };
@@ -202,7 +202,7 @@ export const createSessionRecords = (
         if (hadTurn && reason === 'interrupted') change({ interrupted: true });
         if (lastCall?.callId !== callId) {
           // A call of another branch has started since.
-          change({ earlierCalls: earlierCalls && withEnded(earlierCalls, callId) });
+          if (earlierCalls !== undefined) change({ earlierCalls: withEnded(earlierCalls, callId) });
           return;
         }
         // Only the reply knows the usage of calls below that were not repeated.
@@ -251,6 +251,22 @@ export const createSessionRecords = (
       },
     };
   };
+};
+
+/** Only has what is set: there may be many idle sessions, and most of them were just interrupted. */
+const compact = ({
+  toolkit,
+  approvals,
+  usage,
+  interrupted,
+  title,
+  lastCall,
+  earlierCalls,
+  pending,
+}: RecordEntry): RecordEntry => {
+  const always = { toolkit, approvals, usage, interrupted };
+  const hasMore = (title ?? lastCall ?? earlierCalls ?? pending) !== undefined;
+  return hasMore ? { ...always, title, lastCall, earlierCalls, pending } : always;
 };
 
 const approvalsChange = (
