@@ -19,7 +19,7 @@ const withoutLazyImports = {
 const withoutSideEffects = ({ ignore }) => ({
   name: 'without side effects',
   setup({ onResolve }) {
-    onResolve({ filter: /^(rxjs|node:.*|@millrace\/(?:core|text-tools).*)$/ }, ({ path }) =>
+    onResolve({ filter: /^(rxjs|node:.*|(?:millrace|@millrace\/text-tools).*)$/ }, ({ path }) =>
       ignore.some((name) => path.startsWith(name.replace('*', '')))
         ? { path, external: true, sideEffects: false }
         : undefined,
