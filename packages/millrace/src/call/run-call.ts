@@ -134,7 +134,8 @@ const deliveredCall$ = <Seen>(
     // `catchError` tears everything down before it subscribes to what is deferred here: only then is the error delivered.
     catchError((cause: unknown) =>
       defer(() => {
-        const error = toMillraceError(cause);
+        const thrown = toMillraceError(cause);
+        const error = context.local(callProgress).reported?.(thrown) ?? thrown;
         // The tool that makes this call throws it, too, instead of a result that would be recorded.
         if (isFatal(error) && parentTool) parentTool.below.halt ??= error;
         return concat(

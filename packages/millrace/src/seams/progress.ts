@@ -1,5 +1,6 @@
 import { cell, type Locals } from '../step.js';
 import type { Run, EndedRun } from '../run.js';
+import type { MillraceError } from '../values/errors.js';
 import type { AssistantMessage, ToolResultBlock, Message } from '../values/message.js';
 import { type Observable, defer, EMPTY } from 'rxjs';
 
@@ -25,6 +26,8 @@ interface CallProgress {
   concluded?: EndedRun;
   /** Whether memory has the messages of the call. */
   isRemembered?: boolean;
+  /** The error to report instead: the layer `userMessages` sets it. Never throws. */
+  reported?: (error: MillraceError) => MillraceError;
 }
 
 /** Runs `onFailure$`, once. */

@@ -1,9 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, lastValueFrom, NEVER, onErrorResumeNextWith, throwError, toArray } from 'rxjs';
+import {
+  catchError,
+  EMPTY,
+  lastValueFrom,
+  NEVER,
+  of,
+  onErrorResumeNextWith,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
 import { createAgent, MillraceError, type Model, userMessages } from '../../index.js';
 import { guardInput } from '../guards/index.js';
 import { sessions } from '../sessions/index.js';
-import { layerContract, scriptedModel, text } from '../../testing/index.js';
+import { layerContract, marbles, scriptedModel, text } from '../../testing/index.js';
 
 const failing = (error: MillraceError): Model => ({
   name: 'down',
@@ -62,6 +72,36 @@ describe('userMessages', () => {
       userMessage: 'Bitte warten.',
     });
     first.unsubscribe();
+  });
+
+  it('C7, C5: covers a call that takes too long, and one that is aborted', () => {
+    const use = [userMessages({ timeout: 'Zu langsam.', aborted: 'Beendet.' })];
+    const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, use });
+    marbles(({ expectObservable, scheduler }) => {
+      const options = { scheduler, limits: { timeouts: { callMs: 10 } } };
+      const controller = new AbortController();
+      timer(5, scheduler).subscribe(() => controller.abort());
+      const messageOf = catchError(({ userMessage }: MillraceError) => of(userMessage));
+      expectObservable(agent.call$('?', options).pipe(messageOf)).toBe('10ms (x|)', {
+        x: 'Zu langsam.',
+      });
+      expectObservable(
+        agent.call$('?', { ...options, signal: controller.signal }).pipe(messageOf),
+      ).toBe('5ms (x|)', { x: 'Beendet.' });
+    });
+  });
+
+  it('C7: the inner of two comes first, and a function that fails fails the call', async () => {
+    const inner = userMessages(({ userMessage }) => `(${userMessage})`);
+    const outer = userMessages(({ userMessage }) => `[${userMessage}]`);
+    const error = new MillraceError('auth', 'x', { userMessage: 'y' });
+    expect(await errorOf(failing(error), [outer, inner])).toMatchObject({ userMessage: '[(y)]' });
+    const broken = userMessages(() => {
+      throw new TypeError('no');
+    });
+    expect(await errorOf(failing(error), [broken])).toMatchObject({ code: 'unknown' });
+    const wrong = userMessages((() => 1) as never);
+    expect(await errorOf(failing(error), [wrong])).toMatchObject({ code: 'config' });
   });
 
   it('C7: names a code that does not exist', () => {

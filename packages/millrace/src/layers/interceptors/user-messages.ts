@@ -1,6 +1,6 @@
-import { catchError, throwError } from 'rxjs';
 import { layerPlaces } from '../../seams/layer-places.js';
 import type { Layer } from '../../seams/layer.js';
+import { callProgress } from '../../seams/progress.js';
 import {
   errorCodes,
   fatal,
@@ -17,8 +17,7 @@ type Messages = Readonly<Partial<Record<MillraceErrorCode, string>>>;
 
 /**
  * Replaces the `userMessage` of errors by code, for example in the language of the user. Codes without a message keep theirs, and so do errors with a
- * message of their own, such as those of a guard. A function gets the error; `undefined` keeps its message. The errors of a call that is aborted, or takes
- * longer than `callMs`, come from outside of all layers, and keep theirs.
+ * message of their own, such as those of a guard. A function gets the error; `undefined` keeps its message.
  *
  * @example
  * ```ts
@@ -33,12 +32,15 @@ export const userMessages = (
   return {
     name: 'userMessages',
     priority: layerPlaces.outermost,
-    call: () => (next) => (call) =>
-      next(call).pipe(
-        catchError((cause: unknown) =>
-          throwError(() => withMessage(toMillraceError(cause), messageFor)),
-        ),
-      ),
+    call:
+      ({ local }) =>
+      (next) =>
+      (call) => {
+        const progress = local(callProgress);
+        const { reported: outer = (error) => error } = progress;
+        progress.reported = (error) => outer(withMessage(error, messageFor));
+        return next(call);
+      },
   };
 };
 
@@ -53,10 +55,14 @@ const withMessage = (
   error: MillraceError,
   messageFor: (error: MillraceError) => string | undefined,
 ): MillraceError => {
-  const userMessage = messageFor(error);
-  if (userMessage === undefined) return error;
-  if (typeof userMessage !== 'string')
-    throw misuse('userMessages(): the function must return a string.');
-  const translated = revised(error, { userMessage });
-  return isFatal(error) ? fatal(translated) : translated;
+  try {
+    const userMessage = messageFor(error);
+    if (userMessage === undefined) return error;
+    if (typeof userMessage !== 'string')
+      throw misuse('userMessages(): the function must return a string.');
+    const translated = revised(error, { userMessage });
+    return isFatal(error) ? fatal(translated) : translated;
+  } catch (thrown) {
+    return toMillraceError(thrown);
+  }
 };
