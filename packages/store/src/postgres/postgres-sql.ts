@@ -6,7 +6,7 @@ import { sharedAttempt } from '../shared-attempt.js';
 import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { makeTables } from '../sql/make-tables.js';
-import { addedColumns, tableStatements } from '../sql/tables.js';
+import { tableStatements } from '../sql/tables.js';
 import { sqlFailure, toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 import { type Connections, createConnections } from './connections.js';
@@ -109,7 +109,7 @@ const prepareSchema = async (connections: Connections, schema: string): Promise<
   const query: Query = (text, values) => connections.use((client) => queryOf(client)(text, values));
   const transaction: Sql['transaction'] = (work) => transactionAttempt(connections, work)();
   const sql = { query, transaction, schema };
-  await makeTables(sql, tableStatements(schema), 'versions', addedColumns(schema));
+  await makeTables(sql, tableStatements(schema));
   return makeVectors(query, schema);
 };
 

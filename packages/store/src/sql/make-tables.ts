@@ -8,33 +8,14 @@ const lock = 7_242_305_151;
 /** The version of the format of all tables, the only one that is read. */
 const tableFormat = 1;
 
-/** Columns that were added to tables within the same format. */
-export interface AddedColumns {
-  /** The last of the columns: if it exists, so do the others. */
-  readonly last: readonly [table: string, column: string];
-  /** May be repeated. */
-  readonly statements: readonly string[];
-}
-
-/**
- * Creates tables, or adds columns to them, once across processes. The table `versions` records the version of their format.
- * Throws `invalidState` if they have another one.
- */
+/** Creates tables once across processes. The table `versions` records the version of their format. Throws `invalidState` if they have another one. */
 export const makeTables = async (
   { query, transaction, schema }: Pick<Sql, 'query' | 'transaction' | 'schema'>,
   statements: readonly string[],
   versions = 'versions',
-  added?: AddedColumns,
 ): Promise<void> => {
   const table = `${schema}.${versions}`;
-  if (await areMade(query, table)) {
-    if (added === undefined || (await hasColumn(query, added.last))) return;
-    await transaction(async (run) => {
-      await run('select pg_advisory_xact_lock($1::bigint)', [lock]);
-      for (const statement of added.statements) await run(statement);
-    });
-    return;
-  }
+  if (await areMade(query, table)) return;
   await transaction(async (run) => {
     await run('select pg_advisory_xact_lock($1::bigint)', [lock]);
     await run(`create schema if not exists ${schema}`);
@@ -45,7 +26,7 @@ export const makeTables = async (
       )`,
     );
     if (await areMade(run, table)) return;
-    for (const statement of [...statements, ...(added?.statements ?? [])]) await run(statement);
+    for (const statement of statements) await run(statement);
     await run(`insert into ${table} (version) values ($1)`, [tableFormat]);
   });
 };
@@ -57,12 +38,4 @@ const areMade = async (query: Query, table: string): Promise<boolean> => {
   if (row === undefined) return false;
   checkFormat(`The database table ${table}`, numberIn(row, 'version'), tableFormat);
   return true;
-};
-
-const hasColumn = async (query: Query, [table, column]: AddedColumns['last']): Promise<boolean> => {
-  const [row] = await query(
-    `select from pg_attribute where attrelid = to_regclass($1) and attname = $2 and not attisdropped`,
-    [table, column],
-  );
-  return row !== undefined;
 };

@@ -1,5 +1,4 @@
 import { MillraceError } from 'millrace';
-import { parsedJson } from 'millrace/values';
 import {
   type CheckedSessionQuery,
   checkSessionQuery,
@@ -13,7 +12,7 @@ import {
 } from 'millrace/sessions';
 import { type LoadedSession, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { sessionKey, storedName } from '../stored-name.js';
-import { abortable$, type LazySql, type Query, type Row } from './sql.js';
+import { abortable$, type LazySql, type Row } from './sql.js';
 import { summaryIn } from './session-rows.js';
 import { indexedLength } from './tables.js';
 import { fromSqlText, numberIn, textIn, toSqlText } from './text.js';
@@ -53,7 +52,6 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
   };
   const find = async (asked: CheckedSessionQuery, signal: AbortSignal) => {
     const { query, schema } = await opened(signal);
-    if (asked.search !== '') await addSearchTexts(query, schema, signal);
     return (await query(...findStatement(schema, asked), signal)).map(summaryIn);
   };
   const remove = async (sessionId: string, signal: AbortSignal): Promise<void> => {
@@ -79,16 +77,13 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
   };
 };
 
-/**
- * A save is a single statement, so of several concurrent saves of one version only one succeeds. What was appended belongs
- * to the state only if the last write was an append: a release that knows none may have saved a state since.
- */
+/** A save is a single statement, so of several concurrent saves of one version only one succeeds. */
 const sessionStatements = (schema: string) => {
   const sessions = `${schema}.sessions`;
   const entries = `${schema}.session_entries`;
   return {
     load: `
-      select version, state, rest, head, appended_version = version as is_appended, array(
+      select version, state, rest, head, array(
         select entry from ${entries} where session = key order by place
       ) as entries
       from ${sessions} where key = $1`,
@@ -100,7 +95,7 @@ const sessionStatements = (schema: string) => {
     next: `
       with saved as (
         update ${sessions} set state = $2, title = $3, search = $4, rest = null, head = null,
-          appended_version = null, version = default, updated_at = clock_timestamp()
+          version = default, updated_at = clock_timestamp()
         where key = $1 and version::float8 = $5::float8 returning key, version
       ), removed as (
         delete from ${entries} using saved where session = saved.key
@@ -112,10 +107,10 @@ const sessionStatements = (schema: string) => {
         select nextval('${schema}.session_versions') as version
       ), saved as (
         update ${sessions} as session set title = $2, rest = $5, head = $6, search = case
-            when session.search is null or session.title is not distinct from $2 then session.search
+            when session.title is not distinct from $2 then session.search
             else $3::text || coalesce(substr(session.search, nullif(strpos(session.search, $4::text), 0)), '')
           end,
-          version = next.version, appended_version = next.version, updated_at = clock_timestamp()
+          version = next.version, updated_at = clock_timestamp()
         from next
         where session.key = $1 and session.version::float8 = $7::float8
         returning session.key, session.version
@@ -165,7 +160,7 @@ const loadedIn = (row: Row): LoadedSession => {
     version: numberIn(row, 'version'),
     state: textIn(row, 'state'),
     change:
-      row['is_appended'] === true && Array.isArray(entries)
+      row['rest'] !== null && Array.isArray(entries)
         ? {
             entries: entries.map((entry) => fromSqlText(String(entry))),
             rest: textIn(row, 'rest'),
@@ -211,30 +206,6 @@ export const findStatement = (
 };
 
 const lastCharacter = '\u{10ffff}';
-
-/** Adds the texts to search to sessions that were saved when there was no column for them. */
-const addSearchTexts = async (query: Query, schema: string, signal: AbortSignal): Promise<void> => {
-  const sessions = `${schema}.sessions`;
-  for (;;) {
-    const rows = await query(
-      `select key, version, state from ${sessions} where search is null limit 100`,
-      [],
-      signal,
-    );
-    if (rows.length === 0) return;
-    await query(
-      `update ${sessions} as session set search = added.search
-      from unnest($1::text[], $2::bigint[], $3::text[]) as added (key, version, search)
-      where session.key = added.key and session.version = added.version`,
-      [
-        rows.map((row) => textIn(row, 'key')),
-        rows.map((row) => row['version']),
-        rows.map((row) => searchTextOf(parsedJson(textIn(row, 'state')))),
-      ],
-      signal,
-    );
-  }
-};
 
 const damaged = (sessionId: string, schema: string): MillraceError =>
   new MillraceError(
