@@ -38,8 +38,8 @@ const replyOf = (callId: string): NewRecord => {
   return { kind: 'step', name: `${callId}/reply`, seq: 2, text, ends: true };
 };
 
-/** Writes calls as an earlier release did: with the same time each, and without an index. */
-const writeEarlier = async (directory: string, count: number, unfinished = 0): Promise<void> => {
+/** Writes calls with the same time each, and without an index. */
+const writeUnindexed = async (directory: string, count: number, unfinished = 0): Promise<void> => {
   for (let at = 0; at < count; at += 1) {
     const callId = `c${at}`;
     const path = join(directory, storedName(callId));
@@ -83,9 +83,9 @@ describe('the index of calls, in files', () => {
     const counts: (readonly number[])[] = [];
     for (const count of [60, 600]) {
       const directory = await newDirectory();
-      await writeEarlier(directory, count, 3);
+      await writeUnindexed(directory, count, 3);
       const store = createCallStore(fileCalls(directory));
-      // Builds what an earlier release did not have.
+      // Builds the index.
       await all(calls$(store));
       await idsIn(store.driver, { sessionId: 's' });
       const costs = async (work: () => Promise<unknown>) => (await operationsOf(work)).length;
@@ -104,7 +104,7 @@ describe('the index of calls, in files', () => {
 
   it('S6: makes a portion of thousands of removals cost few operations for each call', async () => {
     const directory = await newDirectory();
-    await writeEarlier(directory, 300);
+    await writeUnindexed(directory, 300);
     const driver = fileCalls(directory);
     const store = createCallStore(driver);
     await idsIn(driver, { sessionId: 's' });
@@ -147,9 +147,9 @@ describe('the index of calls, in files', () => {
     expect(await idsIn(driver, { isUnfinished: true })).toEqual(['other']);
   });
 
-  it('S4, S6: is built once by two processes that list the calls of an earlier release', async () => {
+  it('S4, S6: is built once by two processes that list calls without an index', async () => {
     const directory = await newDirectory();
-    await writeEarlier(directory, 40, 5);
+    await writeUnindexed(directory, 40, 5);
     const ids = Array.from({ length: 40 }, (_, at) => `c${at}`);
     const lists = await Promise.all([1, 2, 3].map(() => idsIn(fileCalls(directory))));
     for (const listed of lists) expect(listed.toSorted()).toEqual(ids.toSorted());
@@ -164,7 +164,7 @@ describe('the index of calls, in files', () => {
     const directory = await newDirectory();
     const driver = fileCalls(join(directory, 'calls'));
     await write(driver, 'own', begins('own'));
-    await writeEarlier(join(directory, 'calls'), 2, 1);
+    await writeUnindexed(join(directory, 'calls'), 2, 1);
     expect(await idsIn(driver, { isUnfinished: true })).toEqual(['own']);
     expect((await idsIn(driver)).toSorted()).toEqual(['c0', 'c1', 'own']);
     expect((await idsIn(driver, { isUnfinished: true })).toSorted()).toEqual(['c0', 'own']);

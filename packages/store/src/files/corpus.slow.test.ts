@@ -22,8 +22,8 @@ it('S4: what is stored now has the format of the corpus', async () => {
   await rm(directory, { recursive: true });
 });
 
-// Those of today, those of an earlier version, and those of format 1, which never change.
-describe.each(['files', 'files-without-index', 'format-1/files'])('the stored %s', (stored) => {
+// Those of today, and those of format 1, which never change.
+describe.each(['files', 'format-1/files'])('the stored %s', (stored) => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'corpus-'));

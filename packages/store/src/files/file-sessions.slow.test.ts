@@ -97,7 +97,7 @@ describe('fileSessions', () => {
 
   it('S4: is not misled by what an interrupted save has left', async () => {
     const { sessions, own, state, version } = await create();
-    const id = 'cfe0c8d1-6b67-4bf7-9e3f-bd0b1b2a1d5c';
+    const id = 'cfe0c8d1-6b67-7bf7-9e3f-bd0b1b2a1d5c';
     await writeFile(join(own, `${version + 1}-${id}.json`), 'torn');
     expect(await load(sessions)).toEqual({ version, state: { name: 'a' } });
     expect(await load(sessions, 'new')).toBeUndefined();

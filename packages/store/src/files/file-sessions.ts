@@ -71,8 +71,7 @@ export const sessionsIn = (part: Part, now: () => number = Date.now): SessionSto
         const path = pathOf(sessionId);
         const pointer = await readPointer(path).catch(unreadable);
         await staging.discard(path);
-        const micros = pointer && pointerTime(pointer);
-        if (micros !== undefined) await byTime.remove(storedName(sessionId), micros);
+        if (pointer) await byTime.remove(storedName(sessionId), pointerTime(pointer));
       }),
   };
 };

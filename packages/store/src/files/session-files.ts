@@ -37,7 +37,7 @@ export interface SessionPointer {
   readonly entries: readonly string[];
 }
 
-const fileName = /^\d+-[0-9a-f-]{36}\.(?:json|current)$/;
+const fileName = /^\d+-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f-]{17}\.(?:json|current)$/;
 const entriesName = /^[0-9a-f-]{36}\.entries$/;
 
 /** The first version is random: a session that is removed and saved again never reuses an old version. */
@@ -275,14 +275,10 @@ const timedId = (micros: number): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${fraction}${randomUUID().slice(18)}`;
 };
 
-/** When a state was saved, in microseconds; undefined if its name does not contain that, as names had none at first. */
-export const pointerTime = ({ name }: Pick<SessionPointer, 'name'>): number | undefined => {
-  const [, first, second, fraction] = timedName.exec(name) ?? [];
-  return first === undefined
-    ? undefined
-    : Number.parseInt(`${first}${second}`, 16) * 1000 + Number.parseInt(`${fraction}`, 16);
+/** When a state was saved, in microseconds. */
+export const pointerTime = ({ name }: Pick<SessionPointer, 'name'>): number => {
+  const [, first = '', second = '', fraction = ''] = name.split('-');
+  return Number.parseInt(first + second, 16) * 1000 + Number.parseInt(fraction.slice(1), 16);
 };
-
-const timedName = /^\d+-([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-/;
 
 const versionIn = (name: string): number => Number.parseInt(name, 10);

@@ -1,4 +1,4 @@
-import { stat, unlink, writeFile } from 'node:fs/promises';
+import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMillraceError } from 'millrace';
 import type { CheckedSessionQuery, SessionSummary } from 'millrace/sessions';
@@ -12,7 +12,7 @@ import { pointerTime, readPointer, type TimeIndex } from './session-files.js';
  * The index of sessions by time: an empty file `.by-time/<microseconds>.<session>` for each session. A save creates its entry
  * before it changes the session, and deletes the former entry afterwards, so a session has the entry of its current state,
  * and perhaps others, which are ignored. A session without an entry gets one when sessions are listed: an index that is
- * lost, or of a directory from before it existed, fills by itself.
+ * lost fills by itself.
  */
 export interface SessionsByTime extends TimeIndex {
   /** The sessions that match a query, newest first, as `read` reads them. Skips those that it skips. */
@@ -126,13 +126,7 @@ const timeOf = async (directory: string): Promise<number | undefined> => {
     if (!isMillraceError(error)) throw error;
     return undefined;
   });
-  if (pointer === undefined) return undefined;
-  const named = pointerTime(pointer);
-  if (named !== undefined) return named;
-  // An earlier release has saved it.
-  const path = join(directory, `${pointer.name}.current`);
-  const found = await ifMissing(stat(path), undefined);
-  return found && Math.floor(found.mtimeMs * 1000);
+  return pointer && pointerTime(pointer);
 };
 
 const asked = (
