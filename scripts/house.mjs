@@ -15,14 +15,13 @@ import {
   longFunctions,
   memberCounts,
   members,
-  printStops,
   spine,
   tripCounts,
 } from './house/spine.mjs';
 import { wordsInDocs, wordsInPackages, wordsInTitles } from './words.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
-const help = `npm run house -- [--check | --lower] [--json] [--paths] [--members] [--stops <path>] [--long]
+const help = `npm run house -- [--check | --lower] [--json] [--members] [--long]
 
 Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
 
@@ -33,8 +32,6 @@ Measures the size and shape of the code, and prints each number beside its ceili
 
 Others print what a number counts, and nothing else:
 
-  --paths    the files of core that run for a question, a tool call and a journaled call
-  --stops    the functions that a call enters, in order: to the 'socket', for a whole 'question', or with a 'tool'
   --members  each member of a context and of a call, with the rooms that read it
   --long     the functions of more than 60 lines
 
@@ -221,22 +218,6 @@ async function measuredCalls() {
   };
 }
 
-/** Lists the files that a reader of each path opens; of later paths only those that are new. */
-async function printPaths() {
-  const file = join(root, core, 'dist/call/subscriptions.test-support.js');
-  const { secondCall } = await import(pathToFileURL(file));
-  const paths = { question: {}, 'tool call': { turns: 1 }, journal: { turns: 1, journaled: true } };
-  const known = new Set();
-  for (const [path, call] of Object.entries(paths)) {
-    const files = await filesThatRun(await secondCall(call));
-    const fresh = files.filter((each) => !known.has(each));
-    fresh.forEach((each) => known.add(each));
-    const added = fresh.length < files.length ? `, ${fresh.length} of them new` : '';
-    console.log(`${path}: ${files.length} files${added}`);
-    console.log(fresh.map((each) => `  ${each}`).join('\n'));
-  }
-}
-
 /** The files of core with a function that runs during the call, by the precise coverage of V8. */
 async function filesThatRun(call) {
   const session = new Session();
@@ -380,8 +361,6 @@ function check(rows) {
 
 async function main(options) {
   await setUp();
-  if (options.paths) return printPaths();
-  if (options.stops !== undefined) return printStops(options.stops);
   if (options.long) return console.log(longFunctions(allModules()).join('\n'));
   if (options.members) {
     for (const { name, rooms } of members()) console.log(`${name.padEnd(28)} ${rooms.join(', ')}`);
@@ -403,10 +382,8 @@ try {
       check: flag,
       lower: flag,
       json: flag,
-      paths: flag,
       members: flag,
       long: flag,
-      stops: { type: 'string' },
       help: flag,
     },
   });

@@ -108,16 +108,11 @@ export function longFunctions(modules) {
   return found;
 }
 
-/** The named functions that a call enters, in order, as `[file, name]`. The path is `socket`, `question` or `tool`. */
-export const tripOf = (path) =>
-  JSON.parse(
-    execFileSync(process.execPath, [join(root, 'scripts/house/trip.mjs'), path], {
-      maxBuffer: 1e8,
-    }),
+/** The named functions that a call enters on its way to the socket. A file that follows another one, though it was there before, is a return. */
+export function tripCounts() {
+  const trip = JSON.parse(
+    execFileSync(process.execPath, [join(root, 'scripts/house/trip.mjs')], { maxBuffer: 1e8 }),
   ).filter(([, name]) => name !== '');
-
-/** Those of one path: a file that follows another one, though it was there before, is a return. */
-export function tripCounts(trip = tripOf('socket')) {
   const files = trip.map(([file]) => file);
   const visits = files.filter((file, index) => file !== files[index - 1]);
   return {
@@ -127,15 +122,4 @@ export function tripCounts(trip = tripOf('socket')) {
     'trip to the socket: calls into flow': files.filter((file) => file.startsWith('millrace/flow/'))
       .length,
   };
-}
-
-/** The stops of a path: the functions in order, a file that stays the same is named once. */
-export function printStops(path) {
-  const trip = tripOf(path);
-  let last;
-  for (const [file, name] of trip) {
-    if (file !== last) console.log(`${file}`);
-    console.log(`    ${name}`);
-    last = file;
-  }
 }

@@ -1,5 +1,4 @@
-// Prints, as JSON, the functions of the packages that a call enters, in order: from `agent.call` until its request is sent
-// (`socket`), or until its reply (`question`), which may take a turn with a tool (`tool`).
+// Prints, as JSON, the functions of the packages that a call enters, in order, from `agent.call` until its request is sent.
 import { register } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,29 +9,16 @@ const load = (file) => import(pathToFileURL(join(root, 'packages', file)));
 
 const chunk = (delta, finish = null) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-const asked = {
-  index: 0,
-  type: 'function',
-  function: { name: 'lookup', arguments: '{"word":"race"}' },
-};
-const bodies = {
-  answer: chunk({ content: 'Yes.' }) + chunk({}, 'stop') + 'data: [DONE]\n\n',
-  tool: (id) =>
-    chunk({ tool_calls: [{ ...asked, id }] }) + chunk({}, 'tool_calls') + 'data: [DONE]\n\n',
-};
+const body = chunk({ content: 'Yes.' }) + chunk({}, 'stop') + 'data: [DONE]\n\n';
 const headers = { 'content-type': 'text/event-stream' };
 
-async function trip(path) {
+async function trip() {
   const { createAgent, tool } = await load('millrace/dist/index.js');
   const { jsonSchema } = await load('millrace/dist/schema/index.js');
   const { openai } = await load('openai/dist/index.js');
   const entries = [];
-  let requests = 0;
   const fetch = () => {
-    if (path === 'socket') globalThis.entered = undefined;
-    requests += 1;
-    const body =
-      path === 'tool' && requests % 2 === 1 ? bodies.tool(`t${requests}`) : bodies.answer;
+    globalThis.entered = undefined;
     return Promise.resolve(new Response(body, { headers }));
   };
   const lookup = tool({
@@ -54,4 +40,4 @@ async function trip(path) {
   return entries;
 }
 
-process.stdout.write(JSON.stringify(await trip(process.argv[2] ?? 'socket')));
+process.stdout.write(JSON.stringify(await trip()));
