@@ -24,13 +24,6 @@ const wait$ = (failures: number) => {
   return timer(ms * (0.75 + Math.random() / 2)).pipe(takeUntil(online$));
 };
 
-try {
-  // The titles that earlier versions kept: the server has the list now.
-  localStorage.removeItem('millrace.chats');
-} catch {
-  // Storage is forbidden.
-}
-
 /** Relative to the page, which may be below a path that only the browser knows. */
 const urlOf = (link: string): URL => new URL(link, document.baseURI);
 const valueOf = (name: string): string | undefined =>
