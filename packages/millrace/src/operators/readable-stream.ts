@@ -5,7 +5,7 @@ import { pullFrom } from '../flow/pull-from.js';
 import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkOptions, isFunction, numberFrom, type Rule } from '../values/options.js';
-import { onceOver, type StreamEnd } from '../values/watch-stream.js';
+import { type StreamEnd, streamOf } from '../values/watch-stream.js';
 
 /**
  * Turns a WHATWG ReadableStream into an Observable that reads only while demand is open (default: always). Cold; unsubscribing cancels the stream. A stream can be read once: pass a function that opens one to subscribe more than once. A locked or used stream is a `config` error.
@@ -87,33 +87,9 @@ export const toReadableStream = <T>(
 ): ReadableStream<T> => {
   checkOptions('toReadableStream()', options, rules);
   const puller = pullFrom(open, options.highWaterMark);
-  const end = onceOver(options.onEnd);
-  return new ReadableStream<T>(
-    {
-      pull: (controller) =>
-        puller.next().then(
-          (result) => {
-            if (result.done !== true) {
-              controller.enqueue(result.value);
-              return;
-            }
-            end('ended');
-            controller.close();
-          },
-          (error: unknown) => {
-            controller.error(error);
-            end('failed');
-          },
-        ),
-      cancel: () => {
-        // First: the callback may throw.
-        const left = puller.return().then(() => undefined);
-        end('cancelled');
-        return left;
-      },
-    },
-    // No internal queue: the demand would not see its values.
-    { highWaterMark: 0 },
+  return streamOf<T>(
+    { next: () => puller.next(), leave: () => puller.return().then(() => undefined) },
+    options.onEnd,
   );
 };
 
