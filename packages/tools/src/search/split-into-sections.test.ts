@@ -28,6 +28,13 @@ describe('splitIntoSections', () => {
     ]);
   });
 
+  it('takes code within a line for no code block', () => {
+    expect(split('# A\n```npm install```\n# B\nb').map((it) => (it as unknown[])[0])).toEqual([
+      ['A'],
+      ['B'],
+    ]);
+  });
+
   it('writes headings without marks', () => {
     expect(split('# The `tool` and [its *docs*](https://example.com)\nx')).toEqual([
       [['The tool and its docs'], 1, 'x'],

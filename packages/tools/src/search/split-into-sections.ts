@@ -1,3 +1,4 @@
+import { markdownLines } from 'millrace/retrieval';
 import type { SearchDocument, Section } from './document.js';
 
 /** Longer sections are split at the next blank line. */
@@ -8,9 +9,8 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
   const sections: Section[] = [];
   let headings: readonly Heading[] = [];
   let lines: Line[] = [];
-  let first = 1;
+  let [number, first] = [0, 1];
   let length = 0;
-  let fence: string | undefined;
 
   const close = (next: number): void => {
     sections.push(...sectionOf(document, { headings, lines, first }));
@@ -18,15 +18,15 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
     length = 0;
     first = next;
   };
-  for (const { text, number, from } of linesOf(document.text)) {
-    fence = fenceAfter(fence, text);
-    const heading = fence === undefined ? headingOf(text) : undefined;
-    const isFull = length > maxLength && text.trim() === '' && fence === undefined;
+  for (const { from, to, isCode, heading } of markdownLines(document.text)) {
+    number += 1;
+    const text = document.text.slice(from, to).replace(/\r?\n$/u, '');
+    const isFull = length > maxLength && text.trim() === '' && !isCode;
     if (heading !== undefined || isFull || length > 4 * maxLength) close(number);
     if (heading !== undefined) {
       headings = [...headings.filter(({ level }) => level < heading.level), heading];
     } else {
-      lines.push({ text, number, from, isCode: fence !== undefined });
+      lines.push({ text, number, from, isCode });
       length += text.length + 1;
     }
   }
@@ -34,26 +34,17 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
   return sections;
 };
 
-interface RawLine {
+interface Heading {
+  readonly level: number;
+  readonly title: string;
+}
+
+interface Line {
   readonly text: string;
   /** Starts at 1. */
   readonly number: number;
   readonly from: number;
-}
-
-interface Line extends RawLine {
   readonly isCode: boolean;
-}
-
-function* linesOf(text: string): Generator<RawLine> {
-  let from = text.startsWith('\uFEFF') ? 1 : 0;
-  let number = 1;
-  for (const { 0: end, index } of text.matchAll(/\r?\n/gu)) {
-    yield { text: text.slice(from, index), number, from };
-    from = index + end.length;
-    number += 1;
-  }
-  yield { text: text.slice(from), number, from };
 }
 
 interface Part {
@@ -87,27 +78,3 @@ const sectionOf = (
 const isNotBlank = ({ text }: Line): boolean => text.trim() !== '';
 
 const joinLines = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
-
-interface Heading {
-  readonly level: number;
-  readonly title: string;
-}
-
-const headingOf = (line: string): Heading | undefined => {
-  const [, marks = '', title = ''] = /^ {0,3}(#{1,6})[ \t]+(.*)$/su.exec(line) ?? [];
-  return marks === '' ? undefined : { level: marks.length, title: stripMarkdown(title) };
-};
-
-const stripMarkdown = (title: string): string =>
-  title
-    .replace(/\s+#+\s*$/u, '')
-    .replace(/\[([^\]]*)\]\([^)]*\)/gu, '$1')
-    .replace(/[`*]/gu, '')
-    .trim();
-
-const fenceAfter = (open: string | undefined, line: string): string | undefined => {
-  const marks = /^\s*(`{3,}|~{3,})/u.exec(line)?.[1];
-  if (marks === undefined) return open;
-  if (open === undefined) return marks;
-  return marks.startsWith(open) && line.trim() === marks ? undefined : open;
-};

@@ -39,6 +39,10 @@ describe('byHeadings', () => {
     expect(textsOf(doc(text)).map(({ title }) => title)).toEqual(['A', 'B']);
   });
 
+  it('reads a heading after a byte order mark', () => {
+    expect(textsOf(doc('\uFEFF# A\na'))).toEqual([{ text: 'a', line: 2, title: 'A' }]);
+  });
+
   it('takes code in a line for no code block', () => {
     const text = '# A\n```npm install```\n# B\n````\n# not one\n````\n# C\nc';
     expect(textsOf(doc(text)).map(({ title }) => title)).toEqual(['A', 'B', 'C']);

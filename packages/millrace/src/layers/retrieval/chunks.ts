@@ -98,11 +98,6 @@ interface Section {
   readonly title: string;
 }
 
-interface Heading {
-  readonly level: number;
-  readonly title: string;
-}
-
 const sectionsOf = (
   text: string,
   title: string | undefined,
@@ -111,16 +106,14 @@ const sectionsOf = (
   const sections: Section[] = [];
   let headings: readonly Heading[] = [];
   let from = 0;
-  let fence: string | undefined;
   let page = 0;
   const close = (to: number): void => {
     const titles = headings.map((heading) => heading.title);
     const all = title === undefined || titles[0] === title ? titles : [title, ...titles];
     if (to > from) sections.push({ from, to, title: all.filter(Boolean).join(' › ') });
   };
-  for (const line of linesOf(text)) {
-    fence = fenceAfter(fence, line.start);
-    const heading = fence === undefined ? headingOf(line.start) : undefined;
+  for (const line of markdownLines(text)) {
+    const { heading } = line;
     const isPage = (pages[page] ?? Infinity) <= line.from;
     while ((pages[page] ?? Infinity) <= line.from) page += 1;
     if (heading === undefined && !isPage) continue;
@@ -133,19 +126,36 @@ const sectionsOf = (
   return sections;
 };
 
-interface Line {
-  readonly from: number;
-  readonly to: number;
-  /** Its first characters: no heading or fence needs more. */
-  readonly start: string;
+interface Heading {
+  /** From 1 to 6. */
+  readonly level: number;
+  /** Without marks. */
+  readonly title: string;
 }
 
-function* linesOf(text: string): Generator<Line> {
-  let from = 0;
+/** A line of Markdown: `text.slice(from, to)`, with its end. */
+interface MarkdownLine {
+  readonly from: number;
+  readonly to: number;
+  /** Whether a code block is open after it. */
+  readonly isCode: boolean;
+  /** Set if it is a heading (`#`) outside of code blocks. */
+  readonly heading?: Heading;
+}
+
+/** The lines of a Markdown text, without its byte order mark, with their headings. */
+export function* markdownLines(text: string): Generator<MarkdownLine> {
+  let from = text.startsWith('\uFEFF') ? 1 : 0;
+  let fence: string | undefined;
   while (from < text.length) {
     const end = text.indexOf('\n', from);
     const to = end === -1 ? text.length : end + 1;
-    yield { from, to, start: text.slice(from, Math.min(to, from + 300)).trimEnd() };
+    // No heading or fence needs more.
+    const start = text.slice(from, Math.min(to, from + 300)).trimEnd();
+    fence = fenceAfter(fence, start);
+    const isCode = fence !== undefined;
+    const heading = isCode ? undefined : headingOf(start);
+    yield { from, to, isCode, ...(heading && { heading }) };
     from = to;
   }
 }

@@ -6,6 +6,7 @@ export {
   type ChunkedDocument,
   chunked,
   type Chunker,
+  markdownLines,
   type TextDocument,
 } from './chunks.js';
 export { type Citation, type Citations, citationsIn } from './citations.js';
