@@ -11,6 +11,7 @@ import { readHead, writeHead } from './head.js';
 import { readLine, writeLine } from './line.js';
 import { makeDirectory, syncDirectories, writeNew } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
+import { isPlace } from './session-file.js';
 
 /**
  * A conversation is a sequence of numbered files, each with a head and some messages. Each change creates the next one atomically, and fails if another
@@ -232,9 +233,6 @@ const linesIn = async (path: string): Promise<Lines | undefined> => {
     ...(typeof removed === 'string' && { removed }),
   };
 };
-
-const isPlace = (value: unknown): value is string | null =>
-  value === null || typeof value === 'string';
 
 const treeAfter = (path: string, before: MessageTree, lines: Lines): MessageTree => {
   const { head, removed, records } = lines;

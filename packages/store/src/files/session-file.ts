@@ -106,7 +106,7 @@ const isEntry = (value: unknown): value is SessionChange['entries'][number] =>
   isRecord(value) &&
   (isRecord(value['call']) || (isRecord(value['message']) && isPlace(value['after'])));
 
-const isPlace = (value: unknown): value is string | null =>
+export const isPlace = (value: unknown): value is string | null =>
   value === null || typeof value === 'string';
 
 /** Loading the state checks its fields. */

@@ -1,10 +1,10 @@
-import type { CallStoreDriver, NewRecord, StoredCall, StoredRecord } from 'millrace/journal';
+import type { CallStoreDriver, NewRecord, StoredCall } from 'millrace/journal';
 import type { CallLeaseOptions } from './call-leases.js';
 import { type CallStatements, callStatements, listStatement } from './call-statements.js';
 import type { CallTable, RecordBatch } from './call-table.js';
 import type { LazySql, Sql, Row } from './sql.js';
 import { tableCalls } from './table-calls.js';
-import { numberIn, textIn, toSqlText } from './text.js';
+import { numberIn, recordOf, textIn, toSqlText } from './text.js';
 import { isRecord } from 'millrace/values';
 
 /** The number of events of a writer after which one append waits for the disk. */
@@ -107,14 +107,6 @@ const columnsOf = (records: readonly NewRecord[]): readonly (readonly unknown[])
   records.map(({ seq }) => seq),
   records.map(({ text }) => toSqlText(text)),
 ];
-
-const recordOf = (row: Row): StoredRecord => ({
-  position: numberIn(row, 'position'),
-  kind: row['kind'] === 'step' ? 'step' : 'event',
-  name: textIn(row, 'name'),
-  seq: numberIn(row, 'seq'),
-  text: textIn(row, 'text'),
-});
 
 const callOf = ({ first, last, ...row }: Row): StoredCall => ({
   callId: textIn(row, 'id'),

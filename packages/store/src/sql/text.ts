@@ -1,3 +1,4 @@
+import type { StoredRecord } from 'millrace/journal';
 import type { Row } from './sql.js';
 
 /** A Unicode noncharacter, reserved for internal use, that starts an escape sequence. */
@@ -26,3 +27,12 @@ export const textIn = (row: Row, column: string): string => {
 
 /** Drivers return a `bigint` as a string. */
 export const numberIn = (row: Row, column: string): number => Number(row[column]);
+
+/** A record of a call, as its columns have it. */
+export const recordOf = (row: Row): StoredRecord => ({
+  position: numberIn(row, 'position'),
+  kind: row['kind'] === 'step' ? 'step' : 'event',
+  name: textIn(row, 'name'),
+  seq: numberIn(row, 'seq'),
+  text: textIn(row, 'text'),
+});

@@ -1,6 +1,6 @@
 import type { CallQuery, RecordRange, StoredCall, StoredRecord } from 'millrace/journal';
 import type { CallClaim, CallPage, PageEnd, RecordBatch, RemovedKey } from '../sql/call-table.js';
-import { numberIn, textIn, toSqlText } from '../sql/text.js';
+import { numberIn, recordOf, textIn, toSqlText } from '../sql/text.js';
 import type { Database } from './database.js';
 import { brief, read, write } from './operation.js';
 import type { SqlRow } from './sqlite-driver.js';
@@ -114,14 +114,6 @@ const recordsOf = (
     )
     .map(recordOf);
 };
-
-const recordOf = (row: SqlRow): StoredRecord => ({
-  position: numberIn(row, 'position'),
-  kind: row['kind'] === 'step' ? 'step' : 'event',
-  name: textIn(row, 'name'),
-  seq: numberIn(row, 'seq'),
-  text: textIn(row, 'text'),
-});
 
 /**
  * The statement for a page of the list of calls, after a call. Skips calls without records that no process holds: their writer
