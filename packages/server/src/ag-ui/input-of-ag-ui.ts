@@ -1,8 +1,8 @@
 import { type Input, textBlock } from 'millrace';
-import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
+import type { ClientMessage, Placing, ShownMessage } from '../chat/places.js';
+import { shownMessageIn } from '../chat/shown-message-in.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
-  badMessageId,
   badRequest,
   type ClientResult,
   clientToolError,
@@ -115,13 +115,8 @@ export const placeOfAgUi = (body: unknown): AgUiPlace => {
   return { shown: messages.flatMap(shownIn).slice(-1), orAtHead: true };
 };
 
-const shownIn = (message: unknown): readonly ShownMessage[] => {
-  const id = fieldOf(message, 'id');
-  const role = fieldOf(message, 'role');
-  if (role !== 'user' && role !== 'assistant') return [];
-  if (!isShortId(id)) throw badMessageId();
-  return [{ id, read: () => contentIn(role, fieldOf(message, 'content')) }];
-};
+const shownIn = (message: unknown): readonly ShownMessage[] =>
+  shownMessageIn(message, (role) => contentIn(role, fieldOf(message, 'content')));
 
 /** The content of a message: of a user message, with its files. Tool calls and thoughts that a client sends are ignored. */
 const contentIn = (role: 'user' | 'assistant', given: unknown): ClientMessage | undefined => {

@@ -1,9 +1,9 @@
 import { type Input, textBlock } from 'millrace';
 import { isRecord } from 'millrace/values';
-import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
+import type { ClientMessage, Placing, ShownMessage } from '../chat/places.js';
+import { shownMessageIn } from '../chat/shown-message-in.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
-  badMessageId,
   badRequest,
   type ClientResult,
   clientToolError,
@@ -114,13 +114,8 @@ export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
   };
 };
 
-const shownIn = (message: unknown): readonly ShownMessage[] => {
-  const id = fieldOf(message, 'id');
-  const role = fieldOf(message, 'role');
-  if (role !== 'user' && role !== 'assistant') return [];
-  if (!isShortId(id)) throw badMessageId();
-  return [{ id, read: () => contentIn(role, fieldOf(message, 'parts')) }];
-};
+const shownIn = (message: unknown): readonly ShownMessage[] =>
+  shownMessageIn(message, (role) => contentIn(role, fieldOf(message, 'parts')));
 
 /** The content of a message: of a user message, with its files. Tool calls and thoughts that a client sends are ignored. */
 const contentIn = (role: 'user' | 'assistant', parts: unknown): ClientMessage | undefined => {
