@@ -65,10 +65,12 @@ export const checkedAnswer =
 const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
   reply.id.startsWith(`${callId}/`) ? reply : { ...reply, id: `${callId}/answer` };
 
-const isCall = (value: unknown): boolean =>
+/** Whether a value has the parts of a call. */
+export const isCall = (value: unknown): boolean =>
   isRecord(value) && Array.isArray(value['input']) && Array.isArray(value['history']);
 
-const isReply = (value: unknown): value is Reply =>
+/** Whether a value has the parts of a reply. */
+export const isReply = (value: unknown): value is Reply =>
   isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
 
 const layerFault = (name: string, what: string, cause?: unknown): MillraceError =>

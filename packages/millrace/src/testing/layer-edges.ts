@@ -2,6 +2,7 @@ import { defer, finalize, type MonoTypeOperatorFunction, Observable, tap } from 
 import { restoreAsyncContext } from '../flow/async-context.js';
 import type { Model } from '../models/model.js';
 import type { Call } from '../seams/call.js';
+import { isCall, isReply } from '../seams/checked-answer.js';
 import type { Answer, Context, Layer } from '../seams/layer.js';
 import type { Perform, Step } from '../step.js';
 import { isRecord } from '../values/json.js';
@@ -311,11 +312,5 @@ const shownCall = (call: Call, { info: { callId } }: Context): string => {
   const data = [...texts, instructions, status, options, notes, toolkit.current.names];
   return JSON.stringify(data).replaceAll(callId, 'call');
 };
-
-const isCall = (value: unknown): boolean =>
-  isRecord(value) && Array.isArray(value['input']) && Array.isArray(value['history']);
-
-const isReply = (value: unknown): value is Parameters<typeof textOf>[0] & { reason: string } =>
-  isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
 
 const shownType = (value: unknown): string => (isRecord(value) ? 'an object' : typeof value);
