@@ -26,7 +26,7 @@ import { noMemory } from '../values/memory.js';
 import { failedOutput, type ToolOutput } from '../values/tool-output.js';
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
-import { formOf, restoreGroups, type StepForm, taken } from './step-forms.js';
+import { formOf, mayRepeat, restoreGroups, type StepForm, taken } from './step-forms.js';
 import { waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
@@ -75,17 +75,21 @@ export const earlierCalls = (
   const { hooks, local } = context;
   const waited = waitedIn(context);
   const replayed = local(replayedSteps);
+  const repeated = new Set<string>();
   return {
     outcomeOf: (id, toolCall, call) => {
       if (!replayed.has(intentOf(id))) return undefined;
       const tool = call.toolkit.current.find(toolCall.name);
       const { then, output }: Known =
-        waited(id, toolCall, tool) ?? uncertain(onUncertain, toolCall, tool, call);
+        waited(id, toolCall, tool) ??
+        uncertain(onUncertain, toolCall, tool, call, mayRepeat(tool, local));
+      if (then === 'rerun') repeated.add(id);
       if (then !== undefined) {
         hooks.report(iterationOf(id, hooks), { type: 'uncertain', toolCall, then });
       }
       return output && { output, failed: then === undefined && output.isError };
     },
+    refusalOf: (id, why) => (repeated.has(id) ? `${endUnknown} It was not run again. ${why}` : why),
     wasReported: (id) => replayed.has(id),
   };
 };
@@ -101,8 +105,9 @@ const uncertain = (
   { name }: ToolCallBlock,
   tool: Tool | undefined,
   { memory }: LoopCall,
+  isRepeatable: boolean,
 ): Known => {
-  if (tool?.idempotent === true) return { then: 'rerun' };
+  if (isRepeatable) return { then: 'rerun' };
   // Without a memory, no later call could supply the result.
   if (onUncertain === 'ask' && memory !== noMemory) {
     // A client has no way to know, and its result would be taken for that of the tool.

@@ -4,7 +4,7 @@ import type { ModelAnswer } from '../phases/ask.js';
 import type { ToolDecision } from '../phases/authorize-tool-call.js';
 import { type Call, loopToolkit } from '../seams/call.js';
 import type { Context } from '../seams/layer.js';
-import type { Locals, Step } from '../step.js';
+import { cell, type Locals, type Step } from '../step.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../tools/toolkit.js';
 import type { Tool, ToolEntry } from '../tools/types.js';
 import { fatal, MillraceError } from '../values/errors.js';
@@ -61,7 +61,7 @@ const formOfKind = (
 ): unknown => {
   switch (kind) {
     case 'open':
-      return openingForm(info, local(instructionsOf).own, input.toolkit);
+      return openingForm(info, local(instructionsOf).own, input.toolkit, local(toolsBefore));
     case 'model':
       return modelForm;
     case 'intent':
@@ -84,6 +84,7 @@ const openingForm = (
   call: CallInfo,
   instructions: Instructions | undefined,
   toolkit: ToolkitCell,
+  before: ToolsBefore,
 ): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
@@ -104,7 +105,8 @@ const openingForm = (
       isCut: isOptional((value) => value === true),
     }),
   read: (written) => {
-    const { agent: name, tools: _, ...opening } = asWritten(written);
+    const { agent: name, tools, ...opening } = asWritten(written);
+    before.known = tools;
     if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
     return { ...opening, instructions: resolved(instructions, call) };
   },
@@ -132,6 +134,20 @@ const asWritten = (written: unknown): WrittenOpening =>
 
 /** By the name of a tool: the hash of its input schema, and `!` if it is idempotent. Letters only: redaction must not change it. */
 type ToolFingerprints = Readonly<Record<string, string>>;
+
+interface ToolsBefore {
+  known?: ToolFingerprints | undefined;
+}
+
+/** The tools of a resumed call when it started. */
+const toolsBefore = cell('call', (): ToolsBefore => ({}));
+
+/** Whether a tool may run again: it is idempotent, and was when the call started, as far as that is known. */
+export const mayRepeat = (tool: Tool | undefined, local: Locals): boolean => {
+  const { known: before = {} } = local(toolsBefore);
+  if (tool?.idempotent !== true) return false;
+  return !Object.hasOwn(before, tool.name) || before[tool.name]?.endsWith('!') === true;
+};
 
 const fingerprintsOf = ({ entries }: Toolkit): ToolFingerprints =>
   Object.fromEntries(

@@ -36,6 +36,8 @@ export interface EarlierToolCalls {
     toolCall: ToolCallBlock,
     call: LoopCall,
   ) => Pick<RunOutcome, 'output' | 'failed'> | undefined;
+  /** The text for the model if such a tool call cannot run again, with the reason. */
+  readonly refusalOf: (stepId: string, why: string) => string;
   /** Whether the process reported the result. */
   readonly wasReported: (stepId: string) => boolean;
 }
@@ -71,7 +73,8 @@ export const createToolRun = (
   const { name } = toolCall;
   if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
   const stepId = `${run.iteration}/${plan.index}`;
-  const earlier = context.local(earlierToolCalls).outcomeOf?.(stepId, toolCall, call);
+  const { outcomeOf, refusalOf } = context.local(earlierToolCalls);
+  const earlier = outcomeOf?.(stepId, toolCall, call);
   if (earlier !== undefined) {
     return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
   }
@@ -99,7 +102,7 @@ export const createToolRun = (
       : // The value is not recorded: the input is read again.
         andThen(checkInput(context, call, tool, toolCall, plan), (checked) =>
           checked.status === 'refused'
-            ? ended(failedOutput(checked.why))
+            ? ended(failedOutput(refusalOf?.(stepId, checked.why) ?? checked.why))
             : emissionsOf(context, call, run, tool, checked, lent, failedInterceptor),
         );
   const ranAbove = (output: ToolOutput): RunOutcome => ranTo(outputBelow(lent) ?? output);

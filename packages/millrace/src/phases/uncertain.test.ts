@@ -8,6 +8,7 @@ import {
   inProcessCalls,
   journal,
 } from '../journal/index.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
@@ -40,6 +41,51 @@ describe('a tool call with an unknown end', () => {
     expect(last?.type === 'postCall' && textOf(last.reply)).toContain(
       'unknown whether this has run',
     );
+  });
+
+  describe('S6: of a tool that has changed since it began', () => {
+    const first = { type: 'object', properties: { to: { type: 'string' } } } as const;
+    const further = { ...first, required: ['from'] } as const;
+    const forms = [
+      { form: 'once', idempotent: false, schema: first },
+      { form: 'idempotent', idempotent: true, schema: first },
+      { form: 'once, with another input', idempotent: false, schema: further },
+      { form: 'idempotent, with another input', idempotent: true, schema: further },
+    ];
+    const rows = forms.slice(0, 2).flatMap((before) =>
+      forms.flatMap((now) =>
+        (['report', 'rerun'] as const).map((onUncertain) => ({
+          ...{ before, now, onUncertain },
+          title: `${before.form}, then ${now.form}, ${onUncertain}`,
+        })),
+      ),
+    );
+    it.each(rows)('$title', async ({ before, now, onUncertain }) => {
+      const sent: string[] = [];
+      const tools = ({ idempotent, schema }: (typeof forms)[number]) => [
+        tool({
+          name: 'send',
+          description: 'Sends.',
+          ...{ idempotent, input: jsonSchema(schema) },
+          run: () => `Sent ${sent.push('sent')}.`,
+        }),
+      ];
+      const begun = (driver: CallStoreDriver) =>
+        agentOf(driver, tools(before)).call$('?', { callId: 'c' });
+      const store = await leftAt('1/0/intent', begun);
+      sent.length = 0;
+      const events = await record(
+        journalIn(store, { onUncertain }).resumeStream$(agentOf(store, tools(now)), 'c'),
+      );
+      const last = events.at(-1);
+      const heard = last?.type === 'postCall' ? textOf(last.reply) : '';
+      const mayRun = onUncertain === 'rerun' || (before.idempotent && now.idempotent);
+      const fits = now.schema === first;
+      expect(sent).toHaveLength(mayRun && fits ? 1 : 0);
+      // Otherwise the model would correct its arguments, and do it twice.
+      if (sent.length === 0) expect(heard).toContain('unknown whether this has run');
+      if (mayRun && !fits) expect(heard).toContain('from');
+    });
   });
 
   it.each([
