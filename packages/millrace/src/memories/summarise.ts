@@ -18,7 +18,7 @@ import { checkOptions, isFunction, isModel, isText, wholeNumber } from '../value
 import { taskOf } from '../models/prompt.js';
 import { streamMessage$ } from '../phases/stream-message.js';
 import { compact, nextIteration, type OpenRun, spend } from '../run.js';
-import { hasFields, isOptional, isString, isUsage } from '../values/shape.js';
+import { hasFields, isOne, isString, isUsage } from '../values/shape.js';
 import type { Step } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 import { beforeWaiting, entry, transcriptOf, turnStarts } from './transcript.js';
@@ -95,12 +95,10 @@ const notMade$ = (): Observable<Summary> =>
   of({ status: 'failed', why: 'The call was interrupted.', usage: noUsage });
 
 const isSummary = (written: unknown): boolean =>
-  hasFields(written, {
-    status: (status) => status === 'made' || status === 'failed',
-    text: isOptional(isString),
-    why: isOptional(isString),
-    usage: isUsage,
-  });
+  [
+    { status: isOne('made'), text: isString },
+    { status: isOne('failed'), why: isString },
+  ].some((fields) => hasFields(written, { ...fields, usage: isUsage }));
 
 const estimated = (messages: readonly Message[]): number => countMessages(plainCounter, messages);
 

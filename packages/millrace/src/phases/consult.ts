@@ -10,7 +10,7 @@ import { textBlock, textOf, type UserMessage } from '../values/message.js';
 import type { Model, ModelRequest } from '../models/model.js';
 import { ready } from '../models/answer-tool.js';
 import type { OpenRun } from '../run.js';
-import { hasFields, isBoolean, isOptional, isString, isUsage } from '../values/shape.js';
+import { hasFields, isBoolean, isOne, isOptional, isString, isUsage } from '../values/shape.js';
 import { noUsage, type Usage } from '../values/usage.js';
 
 /** The outcome of a request beside the loop: plain JSON. */
@@ -39,13 +39,11 @@ export interface Consultation {
 }
 
 const isConsulted = (written: unknown): boolean =>
-  hasFields(written, {
-    status: (status) => status === 'answered' || status === 'failed' || status === 'cut',
-    text: isOptional(isString),
-    isCutShort: isOptional(isBoolean),
-    why: isOptional(isString),
-    usage: isUsage,
-  });
+  [
+    { status: isOne('answered'), text: isString, isCutShort: isOptional(isBoolean) },
+    { status: isOne('failed'), why: isString },
+    { status: isOne('cut') },
+  ].some((fields) => hasFields(written, { ...fields, usage: isUsage }));
 
 /**
  * Asks the model beside the loop, in a step, and emits the outcome. Counts no iteration and stores nothing. A failure

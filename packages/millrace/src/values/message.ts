@@ -322,8 +322,27 @@ export const areContentBlocks = (value: unknown): value is readonly ContentBlock
   Array.isArray(value) && value.every(isContentBlock);
 
 export const areBlocks = (value: unknown): value is readonly Block[] =>
-  Array.isArray(value) &&
-  value.every((it) => isBlock(it) && (isContentBlock(it) || !contentTypes.includes(it.type)));
+  Array.isArray(value) && value.every(isWholeBlock);
+
+/** Whether a block has the fields that are read of its type. */
+const isWholeBlock = (value: unknown): boolean => {
+  if (!isBlock(value)) return false;
+  const { type, ...fields }: Readonly<Record<string, unknown>> = { ...value };
+  switch (type) {
+    case 'thinking':
+      return typeof fields['text'] === 'string';
+    case 'tool_call':
+      return [fields['id'], fields['name']].every(isText) && isRecord(fields['input']);
+    case 'tool_result':
+      return isText(fields['toolCallId']) && Array.isArray(fields['content']);
+    case 'vendor':
+      return true;
+    default:
+      return isContentBlock(value);
+  }
+};
+
+const isText = (value: unknown): boolean => typeof value === 'string';
 
 /** Whether a message came with a question and is no part of it: tool calls, and what other agents have said since. */
 export const isBesideQuestion = (message: object): boolean =>

@@ -1,11 +1,5 @@
 import { isRecord } from './json.js';
-import {
-  areBlocks,
-  areContentBlocks,
-  isBlock,
-  type Message,
-  type ToolResultBlock,
-} from './message.js';
+import { areBlocks, areContentBlocks, type Message, type ToolResultBlock } from './message.js';
 import type { Usage } from './usage.js';
 
 export type Check = (value: unknown) => boolean;
@@ -20,6 +14,11 @@ export const hasFields = (value: unknown, fields: Readonly<Record<string, Check>
 export const isString: Check = (value) => typeof value === 'string';
 export const isNumeric: Check = (value) => typeof value === 'number';
 export const isBoolean: Check = (value) => typeof value === 'boolean';
+
+export const isOne =
+  (of: string): Check =>
+  (value) =>
+    value === of;
 
 export const isOptional =
   (check: Check): Check =>
@@ -59,10 +58,9 @@ export const isToolResult = (value: unknown): value is ToolResultBlock =>
 export const isAssistantMessage: Check = (value) =>
   hasFields(value, { id: isString, role: (role) => role === 'assistant', content: areBlocks });
 
-/** Whether a value from outside has the shape of a message. Only the fields common to all blocks are checked. */
+/** Whether a value from outside has the shape of a message. */
 export const isMessage = (value: unknown): value is Message =>
   isRecord(value) &&
   typeof value['id'] === 'string' &&
   ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
-  Array.isArray(value['content']) &&
-  value['content'].every(isBlock);
+  areBlocks(value['content']);
