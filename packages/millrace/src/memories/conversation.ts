@@ -278,7 +278,7 @@ const numbered = (messages: readonly Message[], start: number, prefix = ''): rea
 /** The messages that settle suspended tool calls: the results of the input, and error results if it has a message instead. */
 const settled$ = (
   { history, after }: Pick<Call, 'after' | 'history'>,
-  { input: given, options }: Pick<Call, 'input' | 'options'>,
+  { input: given, options, toolkit }: Pick<Call, 'input' | 'options' | 'toolkit'>,
   { hooks, local }: Pick<Context, 'hooks' | 'local'>,
 ): Observable<readonly ToolMessage[]> => {
   const { results, input } = splitInput(given);
@@ -298,7 +298,7 @@ const settled$ = (
     ...(results === undefined || content.length === 0 ? [] : [{ ...results, content }]),
   ];
   return from(late).pipe(
-    concatMap((message) => brought$(hooks, history, message)),
+    concatMap((message) => brought$(hooks, toolkit.current, history, message)),
     map((message) => cutResults(message, maxObservation)),
     toArray(),
     tap(() => {

@@ -1,5 +1,6 @@
 import { deferWork } from '../flow/eventual.js';
-import { concatMap, from, map, mergeMap, type Observable, toArray } from 'rxjs';
+import { catchError, concatMap, from, map, mergeMap, type Observable, of, toArray } from 'rxjs';
+import { contained } from '../flow/contained.js';
 import { firstPhase } from '../call/answer.js';
 import { notAwaited } from '../call/layers/conversation.js';
 import { assistantMessage } from '../phases/limit.js';
@@ -10,6 +11,8 @@ import type { Context, Layer } from '../seams/layer.js';
 import type { Hooks } from '../seams/hooks.js';
 import { trusted } from '../seams/through.js';
 import { phase } from '../seams/phase.js';
+import type { Toolkit } from '../tools/toolkit.js';
+import type { Tool } from '../tools/types.js';
 import { cell } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
 import { addUsage, noUsage } from '../values/usage.js';
@@ -33,6 +36,7 @@ import {
 import {
   rejectedResult,
   suspendedOutput,
+  thrownOutput,
   type ToolOutput,
   toOutput,
   toToolRun,
@@ -238,9 +242,10 @@ export const waitingIn = ({ messages }: Run, call: CallInfo): readonly Suspensio
 export const suspensionId = ({ callId, rootId }: CallInfo, toolCallId: string): string =>
   `${callId.startsWith(`${rootId}/`) ? callId.slice(rootId.length + 1) : callId}/${toolCallId}`;
 
-/** Runs results for suspended tools through the interceptors of `postActing`, like immediate ones. */
+/** Runs results for suspended tools through the interceptors of `postActing`, like immediate ones. Those of clients are checked first. */
 export const brought$ = (
   hooks: Hooks,
+  toolkit: Toolkit,
   history: readonly Message[],
   results: ToolMessage,
 ): Observable<ToolMessage> => {
@@ -248,10 +253,26 @@ export const brought$ = (
   return from(results.content).pipe(
     concatMap((result) => {
       const toolCall = uses.get(result.toolCallId);
-      return toolCall === undefined ? [result] : settledBy$(hooks, toolCall, result);
+      if (toolCall === undefined) return [result];
+      return checked$(toolkit.find(toolCall.name), result).pipe(
+        concatMap((checked) => settledBy$(hooks, toolCall, checked)),
+      );
     }),
     toArray(),
     map((content) => ({ ...results, content })),
+  );
+};
+
+/** A client can send anything: its result must fit the schema of the tool, as one of the tool itself. */
+const checked$ = (
+  tool: Pick<Tool, 'result$'> | undefined,
+  result: ToolResultBlock,
+): Observable<ToolResultBlock> => {
+  if (result.from !== 'client' || result.isError || tool?.result$ === undefined) return of(result);
+  return tool.result$(result.content).pipe(
+    contained(),
+    catchError((cause: unknown) => of(thrownOutput(cause))),
+    map(({ content, isError }) => ({ ...result, content, isError })),
   );
 };
 

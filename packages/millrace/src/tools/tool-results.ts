@@ -1,8 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Observable } from 'rxjs';
-import { andThen, atOnce, type Eventual } from '../flow/eventual.js';
+import { andThen, atOnce, deferWork, type Eventual } from '../flow/eventual.js';
 import { MillraceError } from '../values/errors.js';
 import { parsedJson } from '../values/json.js';
+import { type ContentBlock, textOf } from '../values/message.js';
 import { isError, toPlainJson } from '../values/plain-json.js';
 import {
   exportsJsonSchema,
@@ -47,6 +48,8 @@ interface Results {
   /** The parts of the schema that are not checked, and why. */
   readonly warnings?: readonly string[];
   readonly toOutput$: ToOutput;
+  /** Checks the content of a result that a client brings. */
+  readonly result$?: (content: readonly ContentBlock[]) => Observable<ToolOutput>;
 }
 
 /** How what a tool returns becomes its output: validated by the schema, if there is one. Throws `config` if it is not a schema. */
@@ -60,7 +63,7 @@ export const resultsOf = (name: string, schema: OutputSchema | undefined): Resul
       outputSchema,
       warnings: warnings.map((it) => `${owner}: ${it}`),
       // The schema describes the JSON that the model gets: a date is a string in it.
-      toOutput$: validResult$(name, (value) =>
+      ...checks(name, (value) =>
         validation$(value === undefined ? value : parsedJson(toPlainJson(value).json)),
       ),
     };
@@ -69,8 +72,34 @@ export const resultsOf = (name: string, schema: OutputSchema | undefined): Resul
   const outputSchema = exportedBy(schema);
   return {
     ...(outputSchema && { outputSchema }),
-    toOutput$: validResult$(name, (value) => standardValidation$(schema, value)),
+    ...checks(name, (value) => standardValidation$(schema, value)),
   };
+};
+
+const checks = (
+  name: string,
+  check$: (value: unknown) => Observable<Validation>,
+): Pick<Results, 'toOutput$' | 'result$'> => {
+  const toOutput$ = validResult$(name, check$);
+  return {
+    toOutput$,
+    result$: (content) =>
+      deferWork(() => {
+        const [first, ...others] = readingsOf(content);
+        return others.reduce<Eventual<ToolOutput>>(
+          (read, other) => andThen(read, (output) => (output.isError ? toOutput$(other) : output)),
+          toOutput$(first),
+        );
+      }),
+  };
+};
+
+/** The values that content may stand for: text may be JSON, or a string. */
+const readingsOf = (content: readonly ContentBlock[]): readonly unknown[] => {
+  if (!content.every(({ type }) => type === 'text')) return [content];
+  const text = textOf({ content });
+  const value = parsedJson(text);
+  return value === undefined ? [text] : [value, text];
 };
 
 /** No model sees it: a schema that JSON cannot express, such as one of a date, is validated all the same. */

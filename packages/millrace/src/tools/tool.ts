@@ -46,7 +46,7 @@ export interface ToolDefinition<
   readonly input?: Schema | undefined;
   /**
    * The schema of what `run` returns, of any type. The output is the valid value, as the schema transforms it: without unknown keys, for
-   * example. Another value is an error that the model reads, without the values. Default: any value is an output.
+   * example. Another value is an error that the model reads, without the values; also a later result of a client. Default: any value is an output.
    */
   readonly output?: Output | undefined;
   /** The context keys that `run` gets. A call in which one has no value errors when it starts, not in its middle. Default: none. */
@@ -91,7 +91,7 @@ export const tool = <
   const owner = `tool '${name}': 'input'`;
   const validator = validatorOf(input, owner);
   const { jsonSchema } = validator;
-  const { toOutput$, outputSchema, warnings: ofResults = [] } = resultsOf(name, output);
+  const { toOutput$, result$, outputSchema, warnings: ofResults = [] } = resultsOf(name, output);
   const warnings = [...(validator.warnings ?? []).map((it) => `${owner}: ${it}`), ...ofResults];
   return {
     exclusive: false,
@@ -99,6 +99,7 @@ export const tool = <
     ...{ name, description },
     inputSchema: jsonSchema,
     ...(outputSchema && { outputSchema }),
+    ...(result$ && { result$ }),
     ...(warnings.length > 0 && { warnings }),
     ...(requires.length > 0 && { assertReady: withValues(name, requires) }),
     validation$: (value, _values, hidden) => validatedWithoutNulls$(validator, value, hidden),

@@ -1,13 +1,13 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { AnyRun, CallInfo, CallLabels } from '../values/reply.js';
-import type { Message, ToolCallBlock } from '../values/message.js';
+import type { ContentBlock, Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
 import type { VendorOptions } from '../models/model.js';
 import type { ReportedPayload } from '../events.js';
 import type { Complete } from '../values/options.js';
 import type { HiddenInput, JsonSchema, Validation } from '../values/schema.js';
 import type { Locals } from '../step.js';
-import type { ToolEmission } from '../values/tool-output.js';
+import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
 /** The context of a running tool. Pass it as `parent` if the tool calls another agent. */
@@ -48,7 +48,7 @@ export interface ToolPolicy {
   readonly timeoutMs?: number | undefined;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
   readonly retry?: ToolRetry | undefined;
-  /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again. Default: false. */
+  /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again, if it was so when the call started. Default: false. */
   readonly idempotent?: boolean | undefined;
   /**
    * Its run calls agents, with its context as their `parent`. If one of them waits, the tool runs again to continue it: its own
@@ -81,6 +81,11 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
   readonly assertReady?: ((call: CallOfTool) => void) | undefined;
   /** Validates the model's arguments: emits one result and completes. Cold. `hidden` overrides the model's values. */
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
+  /**
+   * Checks the content of a result that a client brings, as what `run` returns: emits the output of the valid value, or an error for
+   * the model, and completes. Absent without a schema of results.
+   */
+  readonly result$?: (content: readonly ContentBlock[]) => Observable<ToolOutput>;
   /** The type of a valid input. Never set: it exists for inference only. */
   readonly type?: Value;
   /** The type of its calls. Never set: it exists for inference only. */
