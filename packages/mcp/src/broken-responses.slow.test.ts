@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { bufferCount, concatMap, defer, lastValueFrom, range, timer } from 'rxjs';
 import { mcp, type McpLayer, type McpOptions } from './index.js';
-import { createMessageReader } from './message-reader.js';
+import { createEnter, createMessageReader } from './message-reader.js';
 import { bounded, createResponseReader } from './responses.js';
 import { ran } from './servers.test-support.js';
 import { type Answer, answer, at, type Message, results, send, web } from './web.test-support.js';
@@ -237,7 +237,7 @@ describe('X6: an event that is too long', () => {
 });
 
 it('X6: forgets the streams that have been answered', async () => {
-  const reader = createResponseReader(createMessageReader());
+  const reader = createResponseReader(createMessageReader(createEnter()));
   const read = (text: string, lastEvent?: string): Promise<string> =>
     reader
       .read(new Response(text, { headers: { 'content-type': 'text/event-stream' } }), {

@@ -14,6 +14,7 @@ import {
   firstValueFrom,
   from,
   fromEvent,
+  identity,
   isObservable,
   map,
   merge,
@@ -30,6 +31,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { Elicitor, Root, Sampler, Server } from './server-options.js';
+import type { Enter } from './message-reader.js';
 import { cleaned, readableSchema } from './text.js';
 
 /** The supported extensions of the protocol. */
@@ -51,14 +53,21 @@ export const announcements = (toolsChanged: () => void): Announced => ({
   completed$: new Subject(),
 });
 
-/** Emits once the request that a question of a server belongs to has ended; immediately if it has none. */
-export type OverOf = (questionId: string | number) => Observable<unknown>;
+/** The request that a question of a server belongs to. */
+interface OwnRequest {
+  /** Enters its async context. */
+  readonly enter$: Enter;
+  /** Emits once it has ended; immediately if the question has none. */
+  readonly over$: Observable<unknown>;
+}
+
+export type RequestOf = (questionId: string | number) => OwnRequest;
 
 /**
  * A client of the SDK that answers the questions of a server as the options say, and announces changes. It asks the user
  * or the model only for an open request, and only as long as that is open.
  */
-export const clientOf = (server: Server, announced: Announced, over: OverOf): Client => {
+export const clientOf = (server: Server, announced: Announced, requestOf: RequestOf): Client => {
   const { onElicit, onElicitUrl, onSample, limits, http, roots, apps } = server;
   const changed = announced.toolsChanged;
   const client = new Client(
@@ -95,18 +104,18 @@ export const clientOf = (server: Server, announced: Announced, over: OverOf): Cl
   const answer = answering(server);
   if (onElicit ?? onElicitUrl) {
     client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
-      answer(mcpReq, over(mcpReq.id), (signal) => elicited$(server, params, signal)),
+      answer(mcpReq, requestOf(mcpReq.id), (signal) => elicited$(server, params, signal)),
     );
   }
   if (onSample) {
     client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>
-      answer(mcpReq, over(mcpReq.id), (signal) => sampled$(server, params, signal)),
+      answer(mcpReq, requestOf(mcpReq.id), (signal) => sampled$(server, params, signal)),
     );
   }
   if (roots) {
     // Up to 2025-11-25, servers ask when they start and after changes, outside of any request. No one is asked here.
     client.setRequestHandler('roots/list', (_request, { mcpReq }) =>
-      answer(mcpReq, NEVER, () => listed$(server)),
+      answer(mcpReq, { enter$: identity, over$: NEVER }, () => listed$(server)),
     );
   }
   return client;
@@ -117,14 +126,14 @@ const mostQuestions = 16;
 
 type Answering = <T>(
   question: { readonly signal: AbortSignal },
-  over$: Observable<unknown>,
+  request: OwnRequest,
   answer: (signal: AbortSignal) => Observable<T>,
 ) => Promise<T>;
 
 /** Emits the first answer of each callback, unless the server cancels the question or its request ends. */
 const answering = (server: Server): Answering => {
   let open = 0;
-  return ({ signal }, over$, answer) => {
+  return ({ signal }, { enter$, over$ }, answer) => {
     if (open >= mostQuestions) {
       return Promise.reject(new Refusal('It has too many questions at the same time.'));
     }
@@ -132,7 +141,7 @@ const answering = (server: Server): Answering => {
     const abort = new AbortController();
     const ended$ = merge(fromEvent(signal, 'abort'), over$).pipe(tap(() => abort.abort()));
     return firstValueFrom(
-      defer(() => answer(abort.signal)).pipe(
+      enter$(defer(() => answer(abort.signal))).pipe(
         withoutReason(server),
         takeUntil(ended$),
         throwIfEmpty(notOpen),

@@ -35,7 +35,7 @@ import {
 import { type Announced, announcements, clientOf, rootsOf$ } from './client.js';
 import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
 import { overHttp, tooLong } from './http.js';
-import { createMessageReader, type MessageReader } from './message-reader.js';
+import { createEnter, createMessageReader, type MessageReader } from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
 import { createOpenRequests, type OpenRequests } from './open-requests.js';
 import { overStdio } from './stdio.js';
@@ -67,8 +67,9 @@ const mostInvalid = 100;
 const goodbyeMs = 1_000;
 
 /** Connects to a server: emits one connection, and errors when it is lost. Unsubscribing ends it, and a child process. */
-export const connect$ = (server: Server): Observable<Connection> =>
-  new Observable((subscriber) => {
+export const connect$ = (server: Server): Observable<Connection> => {
+  const ofProgram = createEnter();
+  return new Observable((subscriber) => {
     const { name, stdio, http, timeouts, limits } = server;
     const abort = new AbortController();
     const following = new Subscription();
@@ -76,8 +77,11 @@ export const connect$ = (server: Server): Observable<Connection> =>
     const announced = announcements(() => version$.next(version$.value + 1));
     const requests = createOpenRequests();
     const { during$, idle$ } = requests;
-    const reader = createMessageReader();
-    const client = clientOf(server, announced, (id) => merge(requests.over$, reader.over$(id)));
+    const reader = createMessageReader(ofProgram);
+    const client = clientOf(server, announced, (id) => ({
+      enter$: reader.contextOf(id),
+      over$: merge(requests.over$, reader.over$(id)),
+    }));
     let isPartial = false;
     const end = (error: MillraceError): void => {
       isPartial ||= error instanceof SessionLost;
@@ -128,6 +132,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
       );
     };
   });
+};
 
 /** Counts messages that are not valid, in a row. Other errors of a transport are failures of single requests and streams. */
 const checkedErrors = (

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,7 +14,7 @@ import {
   tool,
 } from 'millrace';
 import { scriptedModel, text, toolCall } from 'millrace/testing';
-import { filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
+import { delayWhen, filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
 import { mcp, type McpLayer, mcpTools, type ToolChange } from './index.js';
 import { calm, hostile, ran } from './servers.test-support.js';
 
@@ -263,6 +264,37 @@ describe('T20: questions of a server', () => {
     expect(results['bad_elicit']).toContain('Ada, Your name?');
     expect(results['bad_elicit']).toContain('"mood":"calm"');
     expect(results['bad_sample']).toContain('9 tokens');
+  });
+
+  it('I21: are asked in the async context of their request, and of no one if several are open', async () => {
+    const user = new AsyncLocalStorage<string>();
+    const asked: unknown[] = [];
+    const both$ = new Subject<void>();
+    const bothAsk = { isAwaited: false };
+    const servers = mcp(
+      hostile('asks', {
+        onElicit: () => {
+          asked.push(user.getStore());
+          if (asked.length === 3) both$.next();
+          return of({ action: 'accept', content: { name: 'x' } } as const).pipe(
+            delayWhen(() => (bothAsk.isAwaited && asked.length < 3 ? both$ : of(0))),
+          );
+        },
+      }),
+    );
+    const ask = (who: string) => user.run(who, () => ran([servers], [['bad_elicit']]));
+    // Ann has opened the connection that all share.
+    const held = user.run('ann', () => servers.servers$.subscribe());
+    await user.run('ann', () => listed(servers, 'bad_elicit'));
+    await ask('ben');
+    expect(asked).toEqual(['ben']);
+    bothAsk.isAwaited = true;
+    await Promise.all([ask('cyd'), ask('dan')]);
+    held.unsubscribe();
+    // The first of the two is the only one that is open, or is not.
+    expect(asked.slice(1)).not.toContain('ann');
+    expect(asked.slice(1)).not.toContain('ben');
+    expect(asked.at(-1)).toBeUndefined();
   });
 });
 

@@ -1,5 +1,6 @@
+import { restoreAsyncContext } from 'millrace';
 import { isRecord } from 'millrace/values';
-import { defer, filter, NEVER, type Observable, startWith, Subject } from 'rxjs';
+import { defer, filter, NEVER, noop, Observable, startWith, Subject } from 'rxjs';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,6 +15,11 @@ export interface MessageReader {
   received(message: unknown, stream?: string): unknown;
   /** Emits once the request whose stream brought a question has ended; never if no stream did. */
   over$(questionId: unknown): Observable<unknown>;
+  /**
+   * The async context of the request that a question belongs to: the one whose stream brought it, or the only open one that can lead to
+   * questions. If that is not known, that of the program: the callback must not take one user for another.
+   */
+  contextOf(questionId: unknown): Enter;
   /** Why entries of lists were left out. Each is returned once. */
   leftOut(): readonly string[];
 }
@@ -27,18 +33,40 @@ export const rawOf = (result: unknown): unknown => {
   return isRecord(meta) && Object.hasOwn(meta, rawKey) ? meta[rawKey] : result;
 };
 
+/** Subscribes in the async context in which it was created. */
+export type Enter = <T>(work$: Observable<T>) => Observable<T>;
+
+export const createEnter = (): Enter => {
+  const entered$ = new Subject<() => void>();
+  entered$.pipe(restoreAsyncContext()).subscribe({ next: (work) => work(), error: noop });
+  return (work$) =>
+    new Observable((subscriber) =>
+      entered$.next(() => {
+        subscriber.add(work$.subscribe(subscriber));
+      }),
+    );
+};
+
+/** Whether servers ask questions during a request. */
+const leadsToQuestions = (method: string): boolean =>
+  /^(?:tools\/call|prompts\/get|resources\/read|completion\/complete|tasks\/.+)$/u.test(method);
+
 const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage']);
 
 /** The maximum number of kept reasons. */
 const mostReasons = 20;
 
-export const createMessageReader = (): MessageReader => {
+/** `ofProgram` enters the async context of the program. */
+export const createMessageReader = (ofProgram: Enter): MessageReader => {
   const methods = new Map<string, string>();
+  /** The async contexts of open requests. */
+  const contexts = new Map<string, Enter>();
   /** The requests whose streams brought questions that have not been read yet. */
   const askedIn = new Map<unknown, string>();
   const ended$ = new Subject<string>();
   const end = (id: string): void => {
     methods.delete(id);
+    contexts.delete(id);
     ended$.next(id);
   };
   let reasons: string[] = [];
@@ -48,8 +76,11 @@ export const createMessageReader = (): MessageReader => {
   return {
     sent: (message) => {
       if (!isRecord(message) || typeof message['method'] !== 'string') return;
-      if ('id' in message) methods.set(String(message['id']), message['method']);
-      else if (message['method'] === 'notifications/cancelled' && isRecord(message['params'])) {
+      if ('id' in message) {
+        const id = String(message['id']);
+        methods.set(id, message['method']);
+        if (leadsToQuestions(message['method'])) contexts.set(id, createEnter());
+      } else if (message['method'] === 'notifications/cancelled' && isRecord(message['params'])) {
         end(String(message['params']['requestId']));
       }
     },
@@ -73,6 +104,12 @@ export const createMessageReader = (): MessageReader => {
         const own$ = ended$.pipe(filter((id) => id === request));
         return methods.has(request) ? own$ : own$.pipe(startWith(request));
       }),
+    contextOf: (questionId) => {
+      const request = askedIn.get(questionId);
+      const [only, ...others] = contexts.values();
+      const own = request === undefined && others.length === 0 ? only : contexts.get(request ?? '');
+      return own ?? ofProgram;
+    },
     leftOut: () => {
       const all = reasons;
       reasons = [];

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { firstValueFrom, map } from 'rxjs';
 import { outputOf, outputOfPrompt, outputOfResource } from './content.js';
 import { mcp } from './index.js';
-import { createMessageReader } from './message-reader.js';
+import { createEnter, createMessageReader } from './message-reader.js';
 import { ran } from './servers.test-support.js';
 import { answering, at, send, stream, web } from './web.test-support.js';
 
@@ -324,7 +324,7 @@ describe('T20: a message that violates the protocol', () => {
   });
 
   it('X6: remembers a limited number of reasons', () => {
-    const reader = createMessageReader();
+    const reader = createMessageReader(createEnter());
     reader.sent({ id: 1, method: 'tools/list' });
     reader.received({ id: 1, result: { tools: Array(1_000).fill(null) } });
     expect(reader.leftOut()).toHaveLength(20);
