@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
 import type { Embedder } from 'millrace';
 import {
@@ -52,6 +53,31 @@ const retrieve = (
 const title = ({ title: it, source }: RetrievedPassage): string => it ?? source;
 
 describe('documentRetriever', () => {
+  it('I21: embeds the query of each user in their own async context, also if another one has begun the index', () => {
+    const user = new AsyncLocalStorage<string>();
+    const loaded = new Subject<readonly SearchDocument[]>();
+    const seen: unknown[] = [];
+    const embedder: Embedder = {
+      embed$: (texts) =>
+        defer(() => {
+          if (texts.length === 1) seen.push([texts[0], user.getStore()]);
+          return of(texts.map(meaningVector));
+        }),
+    };
+    const { retrieve$ } = documentRetriever({ load: () => loaded, embedder });
+    for (const who of ['ann', 'ben']) {
+      user.run(who, () => retrieve$({ text: `the mill of ${who}` }).subscribe());
+    }
+    user.run('cyd', () => {
+      loaded.next(documents);
+      loaded.complete();
+    });
+    expect(seen).toEqual([
+      ['the mill of ann', 'ann'],
+      ['the mill of ben', 'ben'],
+    ]);
+  });
+
   it('R7: gives passages with their source, headings, span and line', async () => {
     const [first, ...others] = await retrieve('How do I unsubscribe?');
     const text = 'Unsubscribe, or emit on `interruptOn`:\r\nthe partial answer is kept.';

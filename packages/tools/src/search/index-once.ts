@@ -1,3 +1,4 @@
+import { restoreAsyncContext } from 'millrace';
 import {
   bufferCount,
   concat,
@@ -40,4 +41,7 @@ export const indexOnce = (
       }),
     );
     return concat(progress$, of<Indexing>({ status: 'ready', index }));
-  }).pipe(share({ connector: () => new ReplaySubject(1), resetOnComplete: false }));
+  }).pipe(
+    share({ connector: () => new ReplaySubject(1), resetOnComplete: false }),
+    restoreAsyncContext(),
+  );
