@@ -33,7 +33,7 @@ export const continuedBelow = (journal: OpenJournal, context: Context): OpenJour
   const known = stepsBefore(context);
   const kept = local(keptSteps).get(above.below) ?? new Map<string, unknown>();
   local(keptSteps).set(above.below, kept);
-  const { isWritten } = journal;
+  const { isWritten, stepIds } = journal;
   return {
     ...journal,
     step$: (id, work) =>
@@ -41,6 +41,7 @@ export const continuedBelow = (journal: OpenJournal, context: Context): OpenJour
         .step$(id, () => (known.has(id) ? of(known.get(id)) : work()))
         .pipe(tap((written) => kept.set(id, written))),
     ...(isWritten && { isWritten: (id) => known.has(id) || isWritten(id) }),
+    ...(stepIds && { stepIds: () => [...known.keys(), ...stepIds()] }),
   };
 };
 

@@ -227,6 +227,34 @@ describe('T13: a decision that nothing takes', () => {
     },
   );
 
+  const members = (process: Process, at = 'clerk') => {
+    const transfer: ScriptedAnswer = () => [toolCall(`transfer_to_${at}`)];
+    const scribe = createAgent({
+      name: 'scribe',
+      model: scriptedModel(...Array.from({ length: 9 }, () => transfer)),
+    });
+    const clerk = using(at, [approveLater(doing(process, 'pay'))], ['pay']);
+    return [scribe, clerk].map((agent) => ({ agent, description: 'Does it.' }));
+  };
+  it.each<[what: string, team: (process: Process) => Agent]>([
+    ['has gone', (process) => handoff({ agents: members(process).slice(0, 1) })],
+    ['has another name', (process) => handoff({ agents: members(process, 'cashier') })],
+    ['starts now', (process) => handoff({ agents: members(process), start: 'clerk' })],
+    ['comes first now', (process) => handoff({ agents: members(process).toReversed() })],
+    ['is asked by no one', (process) => handoff({ agents: members(process), allow: {} })],
+  ])('a member of a team that has asked %s', async (_what, team) => {
+    const process = begin();
+    const before = () => handoff({ agents: members(process) });
+    const { suspensions = [] } = await sessionOf(process, before()).call('Do it.');
+    const results = toolResults({ [suspensions[0]?.toolCall.id ?? '']: true });
+    await expect(sessionOf(process, team(process)).call(results)).rejects.toMatchObject({
+      code: expect.stringMatching(/invalidResume|invalidState/u),
+    });
+    expect(process.effects).toEqual([]);
+    expect((await sessionOf(process, before()).call(results)).reason).toBe('answer');
+    expect(process.effects).toEqual(['pay']);
+  });
+
   it('runs none of several tools if one of them has changed', async () => {
     const process = begin();
     const make = (pay: Tool) =>
