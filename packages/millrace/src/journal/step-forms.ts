@@ -84,7 +84,7 @@ const openingForm = (
   call: CallInfo,
   instructions: Instructions | undefined,
   toolkit: ToolkitCell,
-  before: ToolsBefore,
+  started: ToolsBefore,
 ): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
@@ -106,7 +106,7 @@ const openingForm = (
     }),
   read: (written) => {
     const { agent: name, tools, ...opening } = asWritten(written);
-    before.known = tools;
+    started.known = tools;
     if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
     return { ...opening, instructions: resolved(instructions, call) };
   },
