@@ -11,7 +11,7 @@ import {
   toolResults,
 } from 'millrace';
 import { isUncertain } from 'millrace/journal';
-import { isFunction, isRecord, type Rule } from 'millrace/values';
+import { isFunction, isRecord, isSameJson, type Rule } from 'millrace/values';
 
 /** The error for a malformed request. Its message, which the client gets, must not quote the request. */
 export const badRequest = (problem: string): MillraceError => {
@@ -228,10 +228,25 @@ export const resumeInput = (
       'the last message must be a user message or contain the result of a suspended tool',
     );
   }
+  const brought = oneForEach(results);
   return {
-    input: toolResults(Object.fromEntries(results), { from: 'client' }),
-    clientResults: results.map(([localId]) => localId),
+    input: toolResults(Object.fromEntries(brought), { from: 'client' }),
+    clientResults: [...brought.keys()],
   };
+};
+
+/** The answers of one request by what they answer. Throws if two different ones answer the same: the client cannot have meant both. */
+export const oneForEach = <T>(
+  answers: readonly (readonly [id: string, answer: T])[],
+): ReadonlyMap<string, T> => {
+  const byId = new Map<string, T>();
+  for (const [id, answer] of answers) {
+    if (byId.has(id) && !isSameJson(byId.get(id), answer)) {
+      throw badRequest('it answers the same question twice, in different ways');
+    }
+    byId.set(id, answer);
+  }
+  return byId;
 };
 
 /** Whether the content type of a request is JSON. Forms of other sites cannot send it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AgentCard, SendMessageConfiguration } from '@a2a-js/sdk';
+import type { AgentCard, SendMessageConfiguration, Task } from '@a2a-js/sdk';
 import { ClientFactory, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
 import {
   createAgent,
@@ -63,6 +63,10 @@ const codeOf = async (failing: Promise<unknown>): Promise<unknown> => {
   }
   throw new Error('It did not fail.');
 };
+
+/** The id of the tool call that a task asks for. */
+const waitingIn = (task: Task): string | undefined =>
+  /"toolCallId":"([^"]+)"/u.exec(JSON.stringify(task))?.[1];
 
 const atOnce: SendMessageConfiguration = {
   acceptedOutputModes: [],
@@ -470,6 +474,22 @@ describe('the tools of an agent over A2A', () => {
         expect(shortOf(stated).state).toBe('input_required');
         expect(JSON.stringify(stated)).not.toContain('token');
         expect(await codeOf(client.sendMessage(saying('perhaps', { taskId })))).toBe(malformed);
+        // Two answers to one question are none.
+        const named = { toolCallId: String(waitingIn(stated)) };
+        for (const [yes, no] of [
+          [{ approved: true }, { approved: false }],
+          [
+            { ...named, approved: true },
+            { ...named, approved: false },
+          ],
+          [{ ...named, approved: true }, { approved: false }],
+        ]) {
+          const parts = [yes, no].flatMap((it) => saying(it).message?.parts ?? []);
+          const ids = { messageId: 'x', taskId, contextId: stated.contextId };
+          const message = messageOf('user', parts, ids);
+          const sent = client.sendMessage({ ...saying(''), message });
+          expect([await codeOf(sent), paid]).toEqual([malformed, []]);
+        }
         // The second payment waits as well.
         const yes = taskIn(await client.sendMessage(saying('Yes', { taskId })));
         expect([shortOf(yes).state, paid]).toEqual(['input_required', [{ amount: 5 }]]);

@@ -15,7 +15,7 @@ import {
   toolResults,
   type Verdict,
 } from 'millrace';
-import { isRecord } from 'millrace/values';
+import { isRecord, isSameJson } from 'millrace/values';
 import { blockOf } from '../parts.js';
 import type { Waiting } from './task-view.js';
 
@@ -107,26 +107,47 @@ const answersIn = (
   parts: readonly Part[],
   waiting: readonly Waiting[],
 ): ReadonlyMap<string, Answer> => {
-  const named = parts.flatMap(({ content }): readonly (readonly [string, Answer])[] => {
-    const data: unknown = content?.$case === 'data' ? content.value : undefined;
+  const all = dataIn(parts);
+  const named = all.flatMap((data): readonly (readonly [string, Answer])[] => {
     const id = isRecord(data) && Object.hasOwn(data, 'toolCallId') ? data['toolCallId'] : undefined;
     return isRecord(data) && typeof id === 'string' ? [[id, data]] : [];
   });
   if (named.length > 0) {
     const unknown = named.find(([id]) => !waiting.some((it) => it.id === id));
-    if (unknown !== undefined) throw incomplete(waiting);
-    return new Map(named);
+    if (unknown !== undefined || named.length < all.length) throw incomplete(waiting);
+    return oneForEach(named);
   }
   const [only] = waiting;
   if (only === undefined || waiting.length > 1) throw incomplete(waiting);
   return new Map([[only.id, answerOf(parts, only)]]);
 };
 
-const answerOf = (parts: readonly Part[], { asks }: Waiting): Answer => {
-  const data = parts.flatMap(({ content }): readonly unknown[] =>
+/** Throws if two different answers name the same tool: the client cannot have meant both. */
+const oneForEach = (
+  answers: readonly (readonly [id: string, answer: Answer])[],
+): ReadonlyMap<string, Answer> => {
+  const byId = new Map<string, Answer>();
+  for (const [id, answer] of answers) {
+    if (byId.has(id) && !isSameJson(byId.get(id), answer)) {
+      throw new RequestMalformedError(
+        'The message answers the same question twice, in different ways.',
+      );
+    }
+    byId.set(id, answer);
+  }
+  return byId;
+};
+
+const dataIn = (parts: readonly Part[]): readonly unknown[] =>
+  parts.flatMap(({ content }): readonly unknown[] =>
     content?.$case === 'data' ? [content.value] : [],
   );
-  if (asks === 'approval' && isRecord(data[0])) return data[0];
+
+const answerOf = (parts: readonly Part[], { id, asks }: Waiting): Answer => {
+  const data = dataIn(parts);
+  const verdicts = asks === 'approval' ? data.filter(isRecord) : [];
+  const verdict = oneForEach(verdicts.map((it) => [id, it])).get(id);
+  if (verdict !== undefined) return verdict;
   if (parts.length === 1 && data.length === 1) return { result: data[0] };
   const content = blocksOf(parts);
   const text = content.every(({ type }) => type === 'text') ? textOf({ content }) : undefined;

@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
 import type { Past } from '../chat/past.js';
-import { badRequest } from '../inbound.js';
+import { badRequest, oneForEach } from '../inbound.js';
 import { checkAgainst } from './already-decided.js';
 import { digestOf } from './claims.js';
 import type { ApprovalDesk } from './pending-requests.js';
@@ -35,10 +35,7 @@ export const decided$ = (
   verdicts: readonly VerdictOfClient[],
 ): Observable<string> =>
   defer(() => {
-    const read = verdicts.map(({ id, verdict }) => {
-      const { toolCallId, question } = questionOf(id);
-      return { ...idsIn(toolCallId), question, verdict: readVerdict(verdict) };
-    });
+    const read = answersIn(verdicts);
     const [callId = '', ...others] = new Set(read.map((it) => it.callId));
     if (callId === '' || others.length > 0) throw badRequest('it has verdicts on several calls');
     const past$ = conversations.past$(callId);
@@ -67,6 +64,17 @@ export const decided$ = (
       ),
     );
   });
+
+/** The verdicts by their questions, which may come more than once. */
+const answersIn = (verdicts: readonly VerdictOfClient[]): readonly Answer[] => {
+  const answers = verdicts.map(({ id, verdict }): readonly [string, Answer] => {
+    const { toolCallId, question } = questionOf(id);
+    const { callId, localId } = idsIn(toolCallId);
+    const answer = { callId, localId, question, verdict: readVerdict(verdict) };
+    return [JSON.stringify([callId, localId, question]), answer];
+  });
+  return [...oneForEach(answers).values()];
+};
 
 interface Answer {
   readonly callId: string;
