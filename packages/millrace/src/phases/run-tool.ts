@@ -79,7 +79,11 @@ export const createToolRun = (
     return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
   }
   const tool = toolkit.current.find(name);
-  if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
+  // What the model has asked for, and what approvers have seen.
+  const isPlanned = tool === plan.tool || name !== plan.toolCall.name;
+  if (tool === undefined || !isPlanned) {
+    return settledRun(decision, gone(name, tool), { executed: true, failed: true });
+  }
   const abort = new LazyAbort();
   const unmarked = tool.callsAgents === true ? undefined : name;
   const lending = { toolCallId: toolCall.id, stepId, unmarked };
@@ -158,8 +162,9 @@ const emissionsOf = (
   const { hooks, scheduler } = context;
   const { name, retry: policy } = tool;
   const runOnce = (): Eventual<ToolEmission> => {
-    // It may have been removed between two attempts.
-    if (toolkit.current.find(name) === undefined) return ended(gone(name));
+    // It may have been removed or replaced between two attempts.
+    const current = toolkit.current.find(name);
+    if (current !== tool) return ended(gone(name, current));
     const given = policy === undefined ? value : copied(value);
     return startTool(lent, () => tool.run$(given, lent));
   };
@@ -184,8 +189,10 @@ const emissionsOf = (
   );
 };
 
-const gone = (name: string): ToolOutput =>
-  failedOutput(`Not run: the tool ${name} no longer exists.`);
+const gone = (name: string, other: Tool | undefined): ToolOutput =>
+  failedOutput(
+    `Not run: the tool ${name} ${other === undefined ? 'no longer exists' : 'has been replaced. Call it again'}.`,
+  );
 
 /** Marks an error as transient, for the `retry` of a tool. Pass the original error or a message. */
 export const transient = (cause: unknown): MillraceError =>
