@@ -165,6 +165,37 @@ const kinds = {
       send({ id, result: says(`${name} ran`) });
     },
   },
+  // Two names that are one for a model, in another order each time, until only the second is left.
+  'swaps names': {
+    list: () => {
+      const two = [plain('pay.it'), plain('pay_it')];
+      lists += 1;
+      const pair = lists === 1 ? two : lists === 2 ? two.toReversed() : two.slice(1);
+      return { tools: [plain('use'), ...pair] };
+    },
+    call: (id, { name }) => {
+      if (name === 'use') changed();
+      send({ id, result: says(`${name} ran`) });
+    },
+  },
+  'takes a name': {
+    capabilities: { resources: {} },
+    list: () => ({
+      tools: [plain('use'), ...((lists += 1) === 1 ? [] : [plain('read_resource')])],
+    }),
+    call: (id, { name }) => {
+      changed();
+      send({ id, result: says(`${name} ran`) });
+    },
+  },
+  // Each process describes its tool in another way.
+  reborn: {
+    tools: [plain('use', { description: String(process.pid) }), plain('end')],
+    call: (id, { name }) => {
+      if (name === 'end') process.exit(3);
+      send({ id, result: says(`${name} ran`) });
+    },
+  },
   'announces changes': {
     list: () => ({ tools: [plain('use'), plain(`list${(lists += 1)}`)] }),
     call: (id) => {
@@ -274,7 +305,7 @@ const answers = {
       id,
       result: {
         protocolVersion: params.protocolVersion,
-        capabilities: { tools: { listChanged: true } },
+        capabilities: { tools: { listChanged: true }, ...act.capabilities },
         serverInfo: { name: kind, version: '1' },
       },
     });

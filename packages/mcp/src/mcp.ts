@@ -26,13 +26,14 @@ import {
   Subject,
   timer,
 } from 'rxjs';
+import { createAdmission } from './admission.js';
 import { warn } from './client.js';
 import { failureOf, shownTo } from './failure.js';
 import { createLink, type Link } from './connection.js';
 import { type McpRequests, requestsOf } from './programs.js';
 import { backOff, type McpServer, type Server, serverOf } from './server-options.js';
 import { storedTask } from './tasks.js';
-import { createAdmission, type ToolPage, toolLists$ } from './tool-list.js';
+import { type ToolPage, toolLists$ } from './tool-list.js';
 
 /** The state of a server. */
 export interface McpStatus {

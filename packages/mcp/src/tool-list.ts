@@ -37,9 +37,10 @@ import {
   serverOf,
   type ToolChange,
 } from './server-options.js';
+import { type Admission, createAdmission } from './admission.js';
 import { pageOfTool } from './content.js';
 import { nameShownTo, shownTo } from './failure.js';
-import { furtherTools, inputOf, type InputOfTool, type Offered, toolOf } from './tools.js';
+import { furtherTools, type Offered, toolOf } from './tools.js';
 
 /** The usable tools of a server, and why others are not. */
 export interface ToolList {
@@ -246,13 +247,17 @@ const toolListOf = (
   const warnings = leftOut.map((why) => `The MCP server '${owner}': ${shownTo(server, why, 300)}.`);
   const pages: ToolPage[] = [];
   const byName = new Map<string, Tool>();
-  const add = (tool: Tool): void => {
-    if (byName.has(tool.name)) {
+  const add = (tool: Tool, listedAs?: string): boolean => {
+    const isFree = admission.owns(tool.name, listedAs) && !byName.has(tool.name);
+    if (isFree) byName.set(tool.name, tool);
+    else {
       warnings.push(
         `'${nameShownTo(server, tool.name)}' of the MCP server '${owner}' is left out: the name is taken.`,
       );
-    } else byName.set(tool.name, tool);
+    }
+    return isFree;
   };
+  admission.further(offered, () => furtherTools(server, link, offered)).forEach((it) => add(it));
   for (const listed of wanted.slice(0, limits.tools)) {
     const input = admission.inputOf(listed);
     const about = `'${nameShownTo(server, listed.name)}' of the MCP server '${owner}'`;
@@ -261,10 +266,11 @@ const toolListOf = (
     else if (!admission.isAccepted(listed)) {
       warnings.push(`${about} is left out: its description or schema changed. ${fix}`);
     } else {
-      const made = toolOf(server, link, listed, input, offered);
+      const made = admission.made(listed, offered, (isCurrent) =>
+        toolOf(server, link, listed, input, offered, isCurrent),
+      );
       const uri = pageOfTool(listed._meta);
-      if (uri !== undefined && !byName.has(made.name)) pages.push({ tool: made.name, uri });
-      add(made);
+      if (add(made, listed.name) && uri !== undefined) pages.push({ tool: made.name, uri });
     }
   }
   if (wanted.length > limits.tools) {
@@ -272,88 +278,7 @@ const toolListOf = (
       `The MCP server '${owner}' has ${wanted.length} tools; ${limits.tools} are used. Choose with 'include', or raise 'limits.tools'.`,
     );
   }
-  furtherTools(server, link, offered).forEach(add);
   return { tools: [...byName.values()], pages, warnings };
 };
 
 const fix = "Accept changes with 'onChanged', or restart to trust the server as it is now.";
-
-// ---------------------------------------------------------------- admission
-
-/** Remembers which definitions of tools were first seen, over all connections to a server. */
-export interface Admission {
-  /** The compiled schema, or why the tool cannot be used. */
-  inputOf(listed: ListedTool): InputOfTool | string;
-  /** Whether it is as it was first seen or accepted. A new tool is accepted. */
-  isAccepted(listed: ListedTool): boolean;
-  changesIn(listed: readonly ListedTool[]): readonly ToolChange[];
-  accept(listed: ListedTool): void;
-}
-
-interface Examined {
-  /** The fields that the model and the program rely on. The order of keys does not matter. */
-  readonly definition: string;
-  readonly input: InputOfTool | string;
-}
-
-/** A server may rename its tools without end: this many times the limit of tools are remembered. */
-const namesPerTool = 16;
-
-export const createAdmission = (server: Server): Admission => {
-  const accepted = new Map<string, { readonly definition: string; readonly listed: ListedTool }>();
-  const examined = new WeakMap<ListedTool, Examined>();
-  const latest = new Map<string, Examined>();
-  const examine = (listed: ListedTool): Examined => {
-    const known = examined.get(listed) ?? examinedBy(server, listed, latest.get(listed.name));
-    examined.set(listed, known);
-    latest.set(listed.name, known);
-    return known;
-  };
-  const accept = (listed: ListedTool): void =>
-    void accepted.set(listed.name, { definition: examine(listed).definition, listed });
-  const isAccepted = (listed: ListedTool): boolean => {
-    const first = accepted.get(listed.name);
-    if (first !== undefined) return first.definition === examine(listed).definition;
-    accept(listed);
-    return true;
-  };
-  return {
-    accept,
-    isAccepted,
-    inputOf: (listed) =>
-      accepted.has(listed.name) || accepted.size < namesPerTool * server.limits.tools
-        ? examine(listed).input
-        : 'the server has used too many names',
-    changesIn: (all) =>
-      all.flatMap((after) => {
-        const before = accepted.get(after.name)?.listed;
-        return before === undefined || isAccepted(after)
-          ? []
-          : [{ server: server.name, tool: after.name, before, after }];
-      }),
-  };
-};
-
-/** A schema is compiled again only if it changed. */
-const examinedBy = (server: Server, listed: ListedTool, last: Examined | undefined): Examined => {
-  const { title, description, inputSchema, annotations } = listed;
-  let definition = '';
-  try {
-    definition = JSON.stringify([title, description, sorted(inputSchema), sorted(annotations)]);
-    if (last?.definition === definition) return last;
-    return { definition, input: inputOf(server, listed) };
-  } catch (cause) {
-    return {
-      definition,
-      input: cause instanceof Error ? cause.message : 'its schema cannot be used',
-    };
-  }
-};
-
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.entries(value)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, part]) => [key, sorted(part)]);
-};

@@ -49,13 +49,14 @@ export const inputOf = ({ limits, patterns }: Server, { inputSchema }: ListedToo
 /** The declaration of a server. */
 export type Offered = ReturnType<Client['getServerCapabilities']>;
 
-/** Creates the tool that calls a listed tool over a link. */
+/** Creates the tool that calls a listed tool over a link, as long as the server lists it as it is here. */
 export const toolOf = (
   server: Server,
   link: Link,
   listed: ListedTool,
   input: InputOfTool,
   offered: Offered,
+  isCurrent: () => boolean,
 ): Tool => {
   const { limits, prefix, trust = false, wrap } = server;
   const { name, title, description = title ?? '', annotations: hints } = listed;
@@ -67,10 +68,21 @@ export const toolOf = (
     input,
     idempotent: trust && (hints?.readOnlyHint === true || hints?.idempotentHint === true),
     ...timeLimit(server),
-    run: (values, context) => run$(server, link, listed, values, asTask, context),
+    run: (values, context) =>
+      upToDate$(link, context.scheduler).pipe(
+        switchMap(() =>
+          isCurrent() ? run$(server, link, listed, values, asTask, context) : of(changed(listed)),
+        ),
+      ),
   });
   return wrap === undefined ? made : wrap(made, listed);
 };
+
+const changed = ({ name }: ListedTool): unknown =>
+  toolOutput({
+    content: `Not run: the server has changed the tool '${safeName('', name)}'. Call it again if you still have it.`,
+    isError: true,
+  });
 
 /** The longest delay of a timer. */
 const never = 2 ** 31 - 1;
@@ -167,30 +179,35 @@ const announceMs = 25;
 /** How long a result waits for a list. */
 const settleMs = 2_000;
 
+/** Emits once the list of tools has the changes that were announced before, on a new connection once there is one. */
+const upToDate$ = ({ current$ }: Link, scheduler: SchedulerLike): Observable<unknown> =>
+  defer(() => {
+    const { value: connection } = current$;
+    if (!isConnection(connection)) return of(0);
+    const { version$, listed$ } = connection;
+    const awaited = version$.value;
+    return listed$.pipe(
+      filter((version) => version >= awaited),
+      take(1),
+      timeout({ first: settleMs, scheduler, with: () => of(0) }),
+    );
+  });
+
 /** Delays a result until the list of tools has the changes that were announced before it, or together with it. */
 const listSettled =
-  <T>(
-    { http }: Server,
-    { current$ }: Link,
-    scheduler: SchedulerLike,
-  ): MonoTypeOperatorFunction<T> =>
+  <T>({ http }: Server, link: Link, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
   (source) =>
     source.pipe(
       concatMap((value) => {
-        const { value: connection } = current$;
+        const { value: connection } = link.current$;
         if (!isConnection(connection)) return of(value);
         const { client, version$, listed$ } = connection;
-        const isOutdated = (): boolean => listed$.value < version$.value;
+        const isOutdated = listed$.value < version$.value;
         const announces = client.getServerCapabilities()?.tools?.listChanged === true;
         const waitMs = http === undefined ? 0 : announceMs;
-        const soon$ = announces && !isOutdated() ? timer(waitMs, scheduler) : of(0);
+        const soon$ = announces && !isOutdated ? timer(waitMs, scheduler) : of(0);
         return soon$.pipe(
-          switchMap(() => {
-            const awaited = version$.value;
-            return listed$.pipe(filter((version) => version >= awaited));
-          }),
-          take(1),
-          timeout({ first: settleMs, scheduler, with: () => of(0) }),
+          switchMap(() => upToDate$(link, scheduler)),
           map(() => value),
         );
       }),
