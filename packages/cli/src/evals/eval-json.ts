@@ -1,4 +1,5 @@
 import type { CaseResult, EvalEvent, TrialResult } from '@millrace/evals';
+import { printableJson } from '../presentation/printable.js';
 
 /** Formats an event as one line of JSON: without messages, and with the texts and tool calls of the replies. */
 export const eventLine = (event: EvalEvent, file: string): string => {
@@ -9,7 +10,7 @@ export const eventLine = (event: EvalEvent, file: string): string => {
     event.type === 'case'
       ? { id: event.id, trials: trialsOf(event) }
       : { name: event.name, cases: event.cases.map(({ id }) => id) };
-  return `${JSON.stringify({ type, file, ...own, scores, ...totals, ...cost })}\n`;
+  return `${printableJson(JSON.stringify({ type, file, ...own, scores, ...totals, ...cost }))}\n`;
 };
 
 const trialsOf = ({ trials }: CaseResult): readonly unknown[] =>

@@ -15,7 +15,7 @@ import type { EvalEvent, EvalSummary } from '@millrace/evals';
 import type { BaselineCheck } from '@millrace/evals/file';
 import type { EvalArguments } from '../command-line/arguments.js';
 import { exitCodes, wrongUsage } from '../exit-codes.js';
-import { printable } from '../presentation/printable.js';
+import { printable, printableJson } from '../presentation/printable.js';
 import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { eventLine } from './eval-json.js';
@@ -138,7 +138,7 @@ const settle = (
     (check.status === 'written' || (check.status === 'compared' && !check.comparison.isRegression));
   if (given.json) {
     const line = { type: 'baseline', file: label, status: check.status, isFine, changes };
-    output.stream.write(`${JSON.stringify(line)}\n`);
+    output.stream.write(`${printableJson(JSON.stringify(line))}\n`);
     return isFine ? 0 : 1;
   }
   const { colors } = theme;

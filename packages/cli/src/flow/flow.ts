@@ -6,7 +6,7 @@ import { type FlowProblem, problemsIn, toMermaid } from '@millrace/flow';
 import { fromRagflow, type Unmapped } from '@millrace/flow/ragflow';
 import type { FlowArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
-import { printable } from '../presentation/printable.js';
+import { printable, printableJson } from '../presentation/printable.js';
 import { wrapFor } from '../presentation/wrap.js';
 import type { Setting } from '../setting.js';
 import { runFlow } from './run-flow.js';
@@ -80,7 +80,7 @@ const check = (
   const isFine = document !== undefined && problems.length === 0;
   if (given.json) {
     const shown = given.from === 'ragflow' ? { document, problems, unmapped } : { problems };
-    output.stream.write(`${JSON.stringify(shown, undefined, 2)}\n`);
+    output.stream.write(`${printableJson(JSON.stringify(shown, undefined, 2))}\n`);
     return isFine ? 0 : 1;
   }
   const { colors } = theme;

@@ -1,4 +1,5 @@
 import { type AgentEvent, toolCallsOf } from 'millrace';
+import { printableName } from '../presentation/printable.js';
 
 /** The meaning of a marble. `begin` has no sign: it starts a span of work. */
 export type MarkKind =
@@ -76,7 +77,8 @@ const kindsIn = (event: AgentEvent, state: LaneState): readonly LaneKind[] => {
   }
 };
 
-const laneOf = ({ agent }: AgentEvent, name: string): string => [...agent.slice(1), name].join('/');
+const laneOf = ({ agent }: AgentEvent, name: string): string =>
+  printableName([...agent.slice(1), name].join('/'));
 
 const begin = (lane: string, { callId }: AgentEvent, { busy }: LaneState): readonly LaneKind[] => {
   const count = busy.get(lane)?.count ?? 0;

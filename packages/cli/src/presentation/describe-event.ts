@@ -4,6 +4,7 @@ import { isPlan, planText } from 'millrace/planning';
 import type {} from 'millrace/retrieval';
 import { withoutSecrets } from 'millrace/values';
 import { milliseconds } from './milliseconds.js';
+import { printableName } from './printable.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
 
@@ -110,7 +111,9 @@ const uncertainOutcomes = {
   report: 'the model is informed that the result is unknown.',
 } as const;
 
-const toolCall = ({ name, input, invalidInput }: ToolCallBlock, theme: Theme, room: number) => {
+const toolCall = (of: ToolCallBlock, theme: Theme, room: number) => {
+  const { input, invalidInput } = of;
+  const name = printableName(of.name);
   const { colors, unicode } = theme;
   const given = Object.entries(input).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   const shown = oneLine(invalidInput ?? given.join(', '), room - name.length - 4, theme);
@@ -118,10 +121,11 @@ const toolCall = ({ name, input, invalidInput }: ToolCallBlock, theme: Theme, ro
 };
 
 const toolResult = (
-  { toolCall: { name }, result, ms }: Extract<AgentEvent, { type: 'postActing' }>,
+  { toolCall: of, result, ms }: Extract<AgentEvent, { type: 'postActing' }>,
   theme: Theme,
   room: number,
 ): readonly string[] => {
+  const name = printableName(of.name);
   const { colors, unicode } = theme;
   const sign = result.isError
     ? colors.red(unicode ? '✗' : 'x')

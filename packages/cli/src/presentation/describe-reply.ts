@@ -2,6 +2,7 @@ import type { Reply } from 'millrace';
 import type {} from 'millrace/traffic';
 import { describeCost } from 'millrace/values';
 import { milliseconds } from './milliseconds.js';
+import { printableName } from './printable.js';
 import type { Theme } from './theme.js';
 
 /** The unit of a model's usage. */
@@ -18,9 +19,9 @@ export const describeReply = (
     count(iterations, 'iteration'),
     count(toolCalls.length, 'tool call'),
     `${usage.inputTokens}${cached} ${unit} in, ${usage.outputTokens} out`,
-    ...(cost === undefined ? [] : [describeCost(cost)]),
+    ...(cost === undefined ? [] : [printableName(describeCost(cost))]),
   ];
-  const how = `${endings[reason] ?? `ended (${reason}) after`} ${milliseconds(elapsedMs)}`;
+  const how = `${endings[reason] ?? `ended (${printableName(reason)}) after`} ${milliseconds(elapsedMs)}`;
   const rest = colors.dim(facts.map((fact) => ` ${unicode ? '·' : '-'} ${fact}`).join(''));
   return `${reason === 'answer' || reason === 'toolFinal' ? colors.green(how) : colors.yellow(how)}${rest}`;
 };

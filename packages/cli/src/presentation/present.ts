@@ -3,7 +3,7 @@ import { defer, filter, map, type OperatorFunction, scan, tap } from 'rxjs';
 import { describeEvent } from './describe-event.js';
 import { describeReply, type UsageUnit } from './describe-reply.js';
 import { marblePicture } from '../marbles/marble-picture.js';
-import { printable } from './printable.js';
+import { printable, printableName } from './printable.js';
 import { plainTheme, type Theme } from './theme.js';
 
 /** Options of `present`. */
@@ -121,7 +121,7 @@ const isAnswer = ({ type, kind, parentId, speaks }: Chunk): boolean =>
 
 const speaker = (chunk: Chunk): string =>
   chunk.kind === 'text' && chunk.parentId !== undefined && !isAnswer(chunk)
-    ? `${chunk.agent.at(-1) ?? ''}: `
+    ? `${printableName(chunk.agent.at(-1) ?? '')}: `
     : '';
 
 /** Prints the text of a reply that was not streamed or was edited later. */

@@ -1,10 +1,11 @@
 import { type AgentEvent, isMillraceError } from 'millrace';
 import { withoutSecrets } from 'millrace/values';
 import { map, type OperatorFunction } from 'rxjs';
+import { printableJson } from './printable.js';
 
 /** Renders each event as one line of JSON. Errors keep code, messages and details, but neither keys nor stack nor cause. */
 export const toJsonLines: OperatorFunction<AgentEvent, string> = map(
-  (event) => `${toJson(event)}\n`,
+  (event) => `${printableJson(toJson(event))}\n`,
 );
 
 const toJson = (event: AgentEvent): string => {

@@ -2,7 +2,7 @@ import { type AgentEvent, isMillraceError, type MillraceError, textOf } from 'mi
 import type { CallSummary } from 'millrace/journal';
 import { withoutSecrets } from 'millrace/values';
 import { describeError } from '../presentation/describe-error.js';
-import { printable } from '../presentation/printable.js';
+import { printable, printableName } from '../presentation/printable.js';
 import type { Theme } from '../presentation/theme.js';
 import { wrapFor } from '../presentation/wrap.js';
 import { statusOf } from './describe-status.js';
@@ -36,7 +36,7 @@ export const describeFailure = (
 
 /** How to resume a run that failed or is unfinished. */
 export const resumeNote = (run: CallSummary, given: StoreArguments, theme: Theme): string => {
-  if (!isOwn(run)) return wrapFor(resumeElsewhere(run), theme);
+  if (!isOwn(run)) return wrapFor(printableName(resumeElsewhere(run)), theme);
   const start = statusOf(run) === 'unfinished' ? 'It is unfinished. Resume it:' : 'Resume it:';
   return hint(start, commandFor('resume', run.callId, given), theme);
 };

@@ -1,4 +1,5 @@
 import type { StoreArguments } from '../command-line/arguments.js';
+import { printableName } from '../presentation/printable.js';
 import type { Theme } from '../presentation/theme.js';
 import { wrapFor } from '../presentation/wrap.js';
 import { shortId } from './run-id.js';
@@ -8,7 +9,8 @@ export const commandFor = (
   command: 'fork' | 'resume' | 'replay',
   callId: string,
   { store }: StoreArguments,
-): string => `npx @millrace/cli ${command} ${shortId(callId)}${storeOption(store)}`;
+): string =>
+  `npx @millrace/cli ${command} ${quoted(printableName(shortId(callId)))}${storeOption(store)}`;
 
 /** A hint that ends with a command line, which stays whole: on a line of its own if it does not fit. */
 export const hint = (text: string, command: string, theme: Theme): string => {

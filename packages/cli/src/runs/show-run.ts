@@ -5,6 +5,7 @@ import type { RunsArguments } from '../command-line/arguments.js';
 import { marblePicture } from '../marbles/marble-picture.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { present } from '../presentation/present.js';
+import { printableJson, printableName } from '../presentation/printable.js';
 import { withPlainErrors } from '../presentation/to-json-lines.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
@@ -39,7 +40,9 @@ export const showRun = async (
       ...(failure !== undefined && { error: failure }),
       ...(toolErrors.length > 0 && { toolErrors }),
     };
-    output.stream.write(`${JSON.stringify({ ...run, steps, ...why }, withPlainErrors)}\n`);
+    output.stream.write(
+      `${printableJson(JSON.stringify({ ...run, steps, ...why }, withPlainErrors))}\n`,
+    );
     return;
   }
   const text = await lastValueFrom(
@@ -70,14 +73,14 @@ const headOf = (run: CallSummary, about: string | undefined, theme: Theme): stri
   const { callId, createdAt, updatedAt } = run;
   const status = statusOf(run);
   const facts = [
-    callId,
+    printableName(callId),
     statusColor(status, colors)(status),
     new Date(createdAt).toISOString(),
     milliseconds(updatedAt - createdAt),
-    ...(about === undefined ? [] : [about]),
+    ...(about === undefined ? [] : [printableName(about)]),
     ...(run.status === 'unreadable' || run.forkedFrom === undefined
       ? []
-      : [`forked from ${shortId(run.forkedFrom.callId)}`]),
+      : [`forked from ${printableName(shortId(run.forkedFrom.callId))}`]),
   ];
   return wrapFor(facts.join('  '), theme);
 };
@@ -102,7 +105,9 @@ const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {
       ? `${head.trimEnd()}\n  ${oneLine(summary, theme.width - 2, theme)}`
       : `${head}  ${oneLine(summary, room, theme)}`.trimEnd();
   };
-  const rows = steps.map(({ id, kind, summary }) => line(id, kind, summary));
+  const rows = steps.map(({ id, kind, summary }) =>
+    line(printableName(id), printableName(kind), summary),
+  );
   return [theme.colors.dim(line('step', 'kind', 'result')), ...rows]
     .map((row) => `${row}\n`)
     .join('');

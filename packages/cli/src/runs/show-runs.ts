@@ -2,6 +2,7 @@ import { calls$, type CallSummary } from 'millrace/journal';
 import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import type { RunsArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
+import { printableJson, printableName } from '../presentation/printable.js';
 import type { Theme } from '../presentation/theme.js';
 import type { Setting } from '../setting.js';
 import { statusOf } from './describe-status.js';
@@ -33,11 +34,11 @@ const list = async (
   const shown = found.slice(0, limit);
   const write = (text: string): void => void output.stream.write(text);
   if (given.json) {
-    for (const run of shown) write(`${JSON.stringify(run)}\n`);
+    for (const run of shown) write(`${printableJson(JSON.stringify(run))}\n`);
     return;
   }
   if (given.quiet) {
-    for (const { callId } of shown) write(`${callId}\n`);
+    for (const { callId } of shown) write(`${printableName(callId)}\n`);
     return;
   }
   if (shown.length === 0) {
