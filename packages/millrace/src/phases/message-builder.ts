@@ -19,7 +19,7 @@ import { defined } from '../values/json.js';
 import { hasEnded, type Run } from '../run.js';
 import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
 import { createToolParts, toToolCalls, written } from '../models/tool-parts.js';
-import { addUsage, noUsage, type Usage } from '../values/usage.js';
+import { addUsage, countsIn, noUsage, type Usage } from '../values/usage.js';
 
 export interface MessageBuilder {
   readonly messageId: string;
@@ -166,7 +166,7 @@ export const createMessageBuilder = ({
         facts = facts === undefined ? defined(chunk.facts) : { ...facts, ...defined(chunk.facts) };
         return;
       case 'usage':
-        latest = updatedUsage(latest, chunk.usage);
+        latest = countsIn(updatedUsage(latest, chunk.usage)).usage;
         builder.usage = addUsage(earlier, latest);
         return;
       case 'restart':

@@ -37,3 +37,21 @@ export const addToPhase = (all: UsageByPhase, phase: string, usage: Usage): Usag
 
 export const tokensIn = (usage: Usage): number =>
   usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+
+/** The counts of a usage, which a model or a stored record may have wrong. */
+export const countsIn = (given: Usage): { readonly usage: Usage; readonly isValid: boolean } => {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = given;
+  const counts = [inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens];
+  if (counts.every(isCount)) return { usage: given, isValid: true };
+  const usage = {
+    inputTokens: countOf(inputTokens),
+    outputTokens: countOf(outputTokens),
+    cacheReadTokens: countOf(cacheReadTokens),
+    cacheWriteTokens: countOf(cacheWriteTokens),
+  };
+  return { usage, isValid: false };
+};
+
+const isCount = (value: unknown): boolean => Number.isFinite(value) && Number(value) >= 0;
+
+const countOf = (value: number): number => (isCount(value) ? value : 0);

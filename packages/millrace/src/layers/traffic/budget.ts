@@ -14,9 +14,9 @@ import { phase } from '../../seams/phase.js';
 import { closeRun } from '../../phases/limit.js';
 import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell } from '../../step.js';
-import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
+import { addUsage, countsIn, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 import { layerPlaces } from '../../seams/layer-places.js';
-import { countsIn, withMeter } from './meter.js';
+import { withMeter } from './meter.js';
 import { checkPrices, moneyFor, priceOf, type PriceTable, requirePrice } from './prices.js';
 
 /** Limits of a budget, at least one of `tokens`, `money` and `toolCalls`. */

@@ -7,8 +7,8 @@ import { misuse } from '../../values/errors.js';
 import { isRecord } from '../../values/json.js';
 import { checkOptions, isObject, type Rule } from '../../values/options.js';
 import type { AnyRun, CallInfo } from '../../values/reply.js';
-import { addUsage, noUsage, type Usage, tokensIn } from '../../values/usage.js';
-import { countsIn, withMeter } from './meter.js';
+import { addUsage, countsIn, noUsage, tokensIn, type Usage } from '../../values/usage.js';
+import { withMeter } from './meter.js';
 import { checkPrices, moneyFor, priceOf, type PriceTable } from './prices.js';
 import { isUsage } from '../../values/shape.js';
 

@@ -2,7 +2,7 @@ import { defer, tap } from 'rxjs';
 import { aroundModel } from '../../models/around-model.js';
 import type { Model } from '../../models/model.js';
 import { updatedUsage } from '../../phases/message-builder.js';
-import { addUsage, noUsage, type Usage } from '../../values/usage.js';
+import { addUsage, countsIn, noUsage, type Usage } from '../../values/usage.js';
 
 /** Receives the usage of a request, with the name of the model that answered; `isValid` is false if the model reported something that is no count. */
 export type Meter = (usage: Usage, model: string, isValid: boolean) => void;
@@ -57,21 +57,3 @@ export const withMeter = (model: Model, meter: Meter, beforeRequest = (): void =
         );
     }),
   );
-
-/** The counts of a usage, which a model or a stored record may have wrong. */
-export const countsIn = (given: Usage): { readonly usage: Usage; readonly isValid: boolean } => {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = given;
-  const counts = [inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens];
-  if (counts.every(isCount)) return { usage: given, isValid: true };
-  const usage = {
-    inputTokens: countOf(inputTokens),
-    outputTokens: countOf(outputTokens),
-    cacheReadTokens: countOf(cacheReadTokens),
-    cacheWriteTokens: countOf(cacheWriteTokens),
-  };
-  return { usage, isValid: false };
-};
-
-const isCount = (value: unknown): boolean => Number.isFinite(value) && Number(value) >= 0;
-
-const countOf = (value: number): number => (isCount(value) ? value : 0);
