@@ -11,7 +11,7 @@ export interface Admission {
   isAccepted(listed: ListedTool): boolean;
   changesIn(listed: readonly ListedTool[]): readonly ToolChange[];
   accept(listed: ListedTool): void;
-  /** The tool of a definition: the same one for as long as nothing of it changes, so that calls of it that wait go on. */
+  /** The tool of a definition: the same one for as long as nothing of it changes, so that waiting calls of it can run. */
   made(listed: ListedTool, offered: Offered, make: (isCurrent: () => boolean) => Tool): Tool;
   /** The tools of Millrace itself, kept in the same way. */
   further(offered: Offered, make: () => readonly Tool[]): readonly Tool[];

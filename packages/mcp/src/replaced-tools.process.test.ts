@@ -23,7 +23,7 @@ const namesIn = (servers: McpLayer): Promise<readonly string[]> =>
   );
 
 describe('T20: two tools of a server with one name for models', () => {
-  it('are the first one, whatever the server lists later', async () => {
+  it('are the first one, in every later list', async () => {
     const servers = held(hostile('swaps names'));
     const { results } = await ran([servers], [['bad_use']], [['bad_pay_it']]);
     expect(results['bad_pay_it']).toBe('pay.it ran');

@@ -79,7 +79,7 @@ export const createToolRun = (
     return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
   }
   const tool = toolkit.current.find(name);
-  // What the model has asked for, and what approvers have seen.
+  // Only the tool that the model and the approvers have seen.
   const isPlanned = tool === plan.tool || name !== plan.toolCall.name;
   if (tool === undefined || !isPlanned) {
     return settledRun(decision, gone(name, tool), { executed: true, failed: true });

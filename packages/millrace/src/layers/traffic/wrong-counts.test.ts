@@ -16,7 +16,7 @@ const counting = (wrong: unknown): Model => ({
   },
 });
 
-describe('counts of a model that are none', () => {
+describe('wrong counts of a model', () => {
   it.each([NaN, -5, Infinity, -Infinity, '7', null, {}])('%p: count as 0', async (wrong) => {
     const agent = createAgent({ model: counting(wrong) });
     const { usage } = await agent.call('?');
