@@ -32,7 +32,7 @@ import {
   timeout,
   timer,
 } from 'rxjs';
-import { type Announced, announcements, clientOf, rootsOf$ } from './client.js';
+import { type Announced, announcements, clientOf, type RequestOf, rootsOf$ } from './client.js';
 import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
 import { overHttp, tooLong } from './http.js';
 import { createEnter, createMessageReader, type MessageReader } from './message-reader.js';
@@ -67,9 +67,8 @@ const mostInvalid = 100;
 const goodbyeMs = 1_000;
 
 /** Connects to a server: emits one connection, and errors when it is lost. Unsubscribing ends it, and a child process. */
-export const connect$ = (server: Server): Observable<Connection> => {
-  const ofProgram = createEnter();
-  return new Observable((subscriber) => {
+export const connect$ = (server: Server, ofProgram = createEnter()): Observable<Connection> =>
+  new Observable((subscriber) => {
     const { name, stdio, http, timeouts, limits } = server;
     const abort = new AbortController();
     const following = new Subscription();
@@ -78,10 +77,7 @@ export const connect$ = (server: Server): Observable<Connection> => {
     const requests = createOpenRequests();
     const { during$, idle$ } = requests;
     const reader = createMessageReader(ofProgram);
-    const client = clientOf(server, announced, (id) => ({
-      enter$: reader.contextOf(id),
-      over$: merge(requests.over$, reader.over$(id)),
-    }));
+    const client = clientOf(server, announced, owners(requests, reader));
     let isPartial = false;
     const end = (error: MillraceError): void => {
       isPartial ||= error instanceof SessionLost;
@@ -132,7 +128,10 @@ export const connect$ = (server: Server): Observable<Connection> => {
       );
     };
   });
-};
+
+const owners =
+  ({ over$ }: OpenRequests, reader: MessageReader): RequestOf =>
+  (id) => ({ enter$: reader.contextOf(id), over$: merge(over$, reader.over$(id)) });
 
 /** Counts messages that are not valid, in a row. Other errors of a transport are failures of single requests and streams. */
 const checkedErrors = (

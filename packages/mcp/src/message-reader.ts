@@ -56,17 +56,32 @@ const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/
 /** The maximum number of kept reasons. */
 const mostReasons = 20;
 
+/** The async contexts of open requests. */
+const createContexts = (ofProgram: Enter) => {
+  const contexts = new Map<string, Enter>();
+  return {
+    begin: (id: string, method: string): void => {
+      if (leadsToQuestions(method)) contexts.set(id, createEnter());
+    },
+    end: (id: string): void => void contexts.delete(id),
+    of: (id: string | undefined): Enter => {
+      const [only, ...others] = contexts.values();
+      const own = id === undefined && others.length === 0 ? only : contexts.get(id ?? '');
+      return own ?? ofProgram;
+    },
+  };
+};
+
 /** `ofProgram` enters the async context of the program. */
 export const createMessageReader = (ofProgram: Enter): MessageReader => {
   const methods = new Map<string, string>();
-  /** The async contexts of open requests. */
-  const contexts = new Map<string, Enter>();
+  const contexts = createContexts(ofProgram);
   /** The requests whose streams brought questions that have not been read yet. */
   const askedIn = new Map<unknown, string>();
   const ended$ = new Subject<string>();
   const end = (id: string): void => {
     methods.delete(id);
-    contexts.delete(id);
+    contexts.end(id);
     ended$.next(id);
   };
   let reasons: string[] = [];
@@ -79,7 +94,7 @@ export const createMessageReader = (ofProgram: Enter): MessageReader => {
       if ('id' in message) {
         const id = String(message['id']);
         methods.set(id, message['method']);
-        if (leadsToQuestions(message['method'])) contexts.set(id, createEnter());
+        contexts.begin(id, message['method']);
       } else if (message['method'] === 'notifications/cancelled' && isRecord(message['params'])) {
         end(String(message['params']['requestId']));
       }
@@ -104,12 +119,7 @@ export const createMessageReader = (ofProgram: Enter): MessageReader => {
         const own$ = ended$.pipe(filter((id) => id === request));
         return methods.has(request) ? own$ : own$.pipe(startWith(request));
       }),
-    contextOf: (questionId) => {
-      const request = askedIn.get(questionId);
-      const [only, ...others] = contexts.values();
-      const own = request === undefined && others.length === 0 ? only : contexts.get(request ?? '');
-      return own ?? ofProgram;
-    },
+    contextOf: (questionId) => contexts.of(askedIn.get(questionId)),
     leftOut: () => {
       const all = reasons;
       reasons = [];

@@ -327,22 +327,22 @@ export const areBlocks = (value: unknown): value is readonly Block[] =>
 /** Whether a block has the fields that are read of its type. */
 const isWholeBlock = (value: unknown): boolean => {
   if (!isBlock(value)) return false;
-  const { type, ...fields }: Readonly<Record<string, unknown>> = { ...value };
+  const { type, text, id, name, input, toolCallId, content }: Partial<Record<string, unknown>> = {
+    ...value,
+  };
   switch (type) {
     case 'thinking':
-      return typeof fields['text'] === 'string';
+      return typeof text === 'string';
     case 'tool_call':
-      return [fields['id'], fields['name']].every(isText) && isRecord(fields['input']);
+      return typeof id === 'string' && typeof name === 'string' && isRecord(input);
     case 'tool_result':
-      return isText(fields['toolCallId']) && Array.isArray(fields['content']);
+      return typeof toolCallId === 'string' && Array.isArray(content);
     case 'vendor':
       return true;
     default:
       return isContentBlock(value);
   }
 };
-
-const isText = (value: unknown): boolean => typeof value === 'string';
 
 /** Whether a message came with a question and is no part of it: tool calls, and what other agents have said since. */
 export const isBesideQuestion = (message: object): boolean =>
