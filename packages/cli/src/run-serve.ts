@@ -94,6 +94,7 @@ const openDevtools = async (
   const { createDevtools } = await import('@millrace/devtools');
   return createDevtools({
     enabled: true,
+    keepOpen: true, // each answer of the chat page links to its call
     title: 'Millrace',
     print: (line) => void stderr.write(`${line}\n`),
     ...(store === undefined ? { forks: true } : { journal: journal(store) }),

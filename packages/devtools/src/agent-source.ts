@@ -78,7 +78,7 @@ export const createAgentSource = ({
       title,
       open$: (id) =>
         defer(() => {
-          if (!hub.logs.has(id)) throw refused(404, `There is no call '${id}'.`);
+          if (!hub.logs.has(id)) throw notRecordedCall(id);
           hub.restart(id);
           return EMPTY;
         }),
@@ -222,6 +222,12 @@ const recording$ = (hub: Hub, agents$: Observable<Agent>, onEnd: () => void): Ob
     ),
   );
 
+const notRecordedCall = (id: string) =>
+  refused(
+    404,
+    `There is no record of the call '${id}'. Calls are recorded while a page is open, or all with keepOpen: true, and the last ${mostCalls} are kept.`,
+  );
+
 /** Forks calls, and runs them with the agents that made the originals. */
 const createForks = (
   hub: Hub,
@@ -271,7 +277,7 @@ const createForks = (
     fork$: (id: string, request: ForkRequest): Observable<string> =>
       defer(() => {
         const log = hub.logs.get(id);
-        if (log === undefined) throw refused(404, `There is no call '${id}'.`);
+        if (log === undefined) throw notRecordedCall(id);
         const { unforkable: why } = log.entry;
         if (recorder === undefined || why !== undefined) throw refused(409, why ?? notRecorded);
         return forked$(recorder.store, id, request).pipe(

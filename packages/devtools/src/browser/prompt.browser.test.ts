@@ -130,7 +130,7 @@ describe.each(screens)('in $colorScheme, $width pixels wide', (screen) => {
     const { page } = await opened(screen);
     const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
     const texts = (await rows.allInnerTexts()).map((text) => text.replaceAll(/\s+/gu, ' '));
-    expect(texts[0]).toBe('trip · ann · 2 calls');
+    expect(texts[0]).toBe('2 calls · session trip · ann');
     expect(texts.slice(1).map((text) => /\d\d:\d\d:\d\d/u.test(text))).toEqual([true, true, true]);
     expect(texts[3]).toContain('bob');
     expect(texts.map((text) => text.includes('done 1 tool failed'))).toEqual([

@@ -22,7 +22,9 @@ describe('the list of calls', () => {
       ...[callOf('a', 1, 's'), callOf('b', 2), callOf('c', 3, 's')],
       ...[callOf('d', 4, 't'), callOf('e', 2, 'u')],
     ];
-    expect(textOf(inGroups(calls))).toEqual(['d t ann', 's ann 2', 'c', 'a', 'b', 'e u ann']);
+    expect(textOf(inGroups(calls))).toEqual([
+      ...['d session t ann', 's ann 2', 'c', 'a', 'b', 'e session u ann'],
+    ]);
   });
 
   it('has each call once, and the rows of any window, in order and without gaps', () => {

@@ -33,6 +33,11 @@ export type ListRow = { readonly top: number; readonly height: number } & (
 
 const heights = { group: 30, call: 58, labelled: 76 };
 
+const labelsOf = ({ sessionId, userId }: CallEntry): readonly string[] => [
+  ...(sessionId === undefined ? [] : [`session ${sessionId}`]),
+  ...(userId === undefined ? [] : [userId]),
+];
+
 /** The rows of sorted calls: a conversation of several calls has a row of its own. */
 export const rowsOfCalls = (calls: readonly CallEntry[]): readonly ListRow[] => {
   const counts = new Map<string, number>();
@@ -52,7 +57,7 @@ export const rowsOfCalls = (calls: readonly CallEntry[]): readonly ListRow[] => 
     if (isGrouped && group !== before)
       add(heights.group, { type: 'group', sessionId, userId, count });
     before = group;
-    const labels = isGrouped ? [] : [sessionId, userId].filter((it) => it !== undefined);
+    const labels = isGrouped ? [] : labelsOf(call);
     add(labels.length > 0 ? heights.labelled : heights.call, { type: 'call', call, labels });
   }
   return rows;

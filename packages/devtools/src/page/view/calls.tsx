@@ -186,7 +186,7 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
 
 const GroupRow = ({ row }: { readonly row: Extract<ListRow, { type: 'group' }> }) => {
   const { sessionId, userId, count, height } = row;
-  const text = [sessionId, userId, `${count} calls`].filter(Boolean).join(' · ');
+  const text = [`${count} calls`, `session ${sessionId}`, userId].filter(Boolean).join(' · ');
   return (
     <div role="listitem" class="group-row" style={{ height: `${height}px` }} title={text}>
       {text}

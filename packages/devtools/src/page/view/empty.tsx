@@ -6,10 +6,16 @@ export const EmptyState = ({ source }: { readonly source: 'agents' | 'store' | '
     {source === 'store' ? (
       <p>Calls appear here as soon as an agent with a journal records them in this store.</p>
     ) : (
-      <p>
-        Call an agent that the devtools inspect. Its run appears here as it happens: each
-        subscription is a line, each value a marble, and the conversation is beside them.
-      </p>
+      <>
+        <p>
+          Call an agent that the devtools inspect. Its run appears here as it happens: each
+          subscription is a line, each value a marble, and the conversation is beside them.
+        </p>
+        <p>
+          Calls are recorded while a page is open. To record all of them, set{' '}
+          <code>keepOpen: true</code>.
+        </p>
+      </>
     )}
     <p>
       Press <kbd>?</kbd> for the keys.
