@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from 'millrace';
 import { createCallStore, inProcessCalls, journal, type CallStoreDriver } from 'millrace/journal';
+import { sessions } from 'millrace/sessions';
 import { scriptedModel, text } from 'millrace/testing';
 import { lastValueFrom, mergeMap, tap } from 'rxjs';
 import { findRun$ } from './find-run.js';
@@ -18,11 +19,17 @@ const setUp = async (...ids: readonly string[]) => {
       ),
   };
   const store = createCallStore(driver);
-  const agent = createAgent({ model: scriptedModel(...ids.map(() => [text('Done.')])) });
+  const agent = createAgent({
+    model: scriptedModel(...ids.concat('1', '2').map(() => [text('Done.')])),
+  });
   for (const callId of ids) await agent.with(journal(store)).call('?', { callId });
   const place = { type: 'files', directory: '/runs' } as const;
   const find = (wanted: string) => lastValueFrom(findRun$({ store, place }, wanted));
-  return { find, listed: () => listed };
+  const chat = (callId: string, session: string) =>
+    sessions(agent.with(journal(store)))
+      .open(session)
+      .call('?', { callId });
+  return { find, chat, listed: () => listed };
 };
 
 describe('findRun$', () => {
@@ -37,5 +44,15 @@ describe('findRun$', () => {
     expect((await find('ac')).callId).toBe('ac');
     await expect(find('ab')).rejects.toThrow("The ids of 2 runs start with 'ab'");
     await expect(find('x')).rejects.toThrow("There is no run 'x'");
+  });
+
+  it('names the store for the list of runs, and the last run of a session', async () => {
+    const { find, chat } = await setUp('a1');
+    await chat('b2', 'trip');
+    await chat('c3', 'trip');
+    await expect(find('x')).rejects.toThrow(
+      '"npx @millrace/cli runs --store /runs" lists the runs.',
+    );
+    await expect(find('tri')).rejects.toThrow(/It is a session: its last run is c3\./u);
   });
 });

@@ -3,9 +3,10 @@ import { nearMatches } from 'millrace/values';
 import { type CallSummary, calls$, type ReadableCall } from 'millrace/journal';
 import { map, type Observable, takeWhile, toArray } from 'rxjs';
 import { assistantName } from '../create-assistant.js';
+import { storeOption } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './run-id.js';
-import { describePlace, missingNote } from './store-place.js';
+import { describePlace, missingNote, type StorePlace } from './store-place.js';
 
 /** Emits the run with this id or unique id prefix. Errors with `invalidRequest` if no run or several match. */
 export const findRun$ = (
@@ -20,27 +21,49 @@ export const findRun$ = (
       const found = all.filter(({ callId }) => callId.startsWith(wanted));
       const [first, ...more] = found;
       const run = found.find(({ callId }) => callId === wanted) ?? first;
-      if (run === undefined)
-        throw unknown(wanted, all, `${describePlace(place)}${missingNote(place)}`);
+      if (run === undefined) throw unknown(wanted, all, place);
       if (more.length > 0 && run.callId !== wanted) throw ambiguous(wanted, found);
       return run;
     }),
   );
 
-const unknown = (wanted: string, all: readonly CallSummary[], where: string): MillraceError => {
+const unknown = (wanted: string, all: readonly CallSummary[], place: StorePlace): MillraceError => {
   const ids = all.map(({ callId }) => callId);
   const near = nearMatches(
     wanted,
     ids.map((id) => id.slice(0, Math.max(wanted.length, leastId))),
   );
-  const meant = near.length > 0 ? ` Did you mean ${near.slice(0, shown).join(' or ')}?` : '';
+  const inSession = all.find(
+    (run) => run.status !== 'unreadable' && run.sessionId?.startsWith(wanted) === true,
+  );
+  const meant =
+    inSession !== undefined
+      ? ` It is a session: its last run is ${shortId(inSession.callId, ids)}.`
+      : near.length > 0
+        ? ` Did you mean ${near.slice(0, shown).join(' or ')}?`
+        : '';
+  const where = `${describePlace(place)}${missingNote(place)}`;
   return new MillraceError(
     'invalidRequest',
-    `There is no run '${wanted}' in ${where}.${meant} "npx @millrace/cli runs" lists the runs.`,
+    `There is no run '${wanted}' in ${where}.${meant} "npx @millrace/cli runs${storeOption(named(place))}" lists the runs.`,
   );
 };
 
 const shown = 5;
+
+/** The value of `--store`; undefined for the default place. */
+const named = (place: StorePlace): string | undefined => {
+  switch (place.type) {
+    case 'sqlite':
+      return place.isDefault ? undefined : place.path;
+    case 'files':
+      return place.directory;
+    case 'postgres':
+      return place.url;
+    case 'none':
+      return undefined;
+  }
+};
 
 const ambiguous = (wanted: string, found: readonly CallSummary[]): MillraceError => {
   const ids = found.map(({ callId }) => callId);
