@@ -58,11 +58,14 @@ const turnOf = ([asked, ...rest]: readonly Message[]): Turn => {
   return { question, rounds: rounds.slice(0, mostRounds) };
 };
 
+/** A person has found out that the call did not happen, such as after a crash: it is planned once more. */
+const asksAgain = /\bCall the tool again, with the same arguments\.$/u;
+
 const roundOf = (asked: AssistantMessage, { content }: ToolMessage): readonly Observation[] => {
   const results = new Map(content.map((result) => [result.toolCallId, result]));
   return toolCallsOf(asked).flatMap(({ id, name, input }) => {
     const result = results.get(id);
-    if (result === undefined) return [];
+    if (result === undefined || asksAgain.test(textOf(result))) return [];
     return [{ name, input, text: textOf(result), isError: result.isError }];
   });
 };

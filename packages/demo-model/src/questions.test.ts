@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelRequest, ToolDeclaration } from 'millrace';
-import { callsOf, declare, requestOf, shopTools, tools } from './ask.test-support.js';
+import {
+  answerOf,
+  callsOf,
+  declare,
+  requestOf,
+  shopTools,
+  tools,
+  used,
+  user,
+} from './ask.test-support.js';
 
 /** The calls for a question, as `name: argument, argument`. */
 const callsFor = (question: string, given: readonly ToolDeclaration[]): readonly string[] =>
@@ -123,6 +132,26 @@ describe('a question', () => {
     );
     const found = callsFor('Where is order ORD-77?', [...others, ...shopTools]);
     expect(found).toEqual(['order_status: ORD-77']);
+  });
+});
+
+describe('a result that asks for its call again', () => {
+  const again = 'This has not happened. Call the tool again, with the same arguments.';
+  const weather = { name: 'weather', input: { city: 'Oslo' } };
+  const asked = user('What is the weather in Oslo?');
+  const options = { tools: shopTools };
+
+  it('repeats the call, and answers from its result', () => {
+    const broken = [asked, ...used({ ...weather, output: again })];
+    expect(callsOf(requestOf(broken, options))).toEqual([weather]);
+    const done = [...broken, ...used({ ...weather, output: 'Snow.' })];
+    expect(callsOf(requestOf(done, options))).toEqual([]);
+    expect(answerOf(requestOf(done, options))).toContain('Snow.');
+  });
+
+  it('does not repeat it for ever', () => {
+    const results = Array.from({ length: 5 }, () => used({ ...weather, output: again })).flat();
+    expect(callsOf(requestOf([asked, ...results], options))).toEqual([]);
   });
 });
 
