@@ -279,5 +279,7 @@ describe('several agents and models', () => {
     await ask('?');
     await sees('From the deep model.');
     await isAnswered();
+    await page.reload();
+    expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('Deep');
   });
 });

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Subject, timer } from 'rxjs';
 import { type ChangedChat, Chat } from './chat.js';
 import { ChatList } from './chat-list.js';
+import { chosenModelIn } from './chosen-model.js';
 import { chats$, type ChatsCommand, isChatId, titleOf } from './chats.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { focusMessage, Icon } from './pieces.js';
@@ -10,6 +11,7 @@ import type { Server } from './server.js';
 import type { Settings } from './settings.js';
 import { ThemeButton } from './theme.js';
 import { ToolsContext } from './tools.js';
+import { tabStorage } from './unsent.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
 export const App = (props: {
@@ -20,7 +22,12 @@ export const App = (props: {
   const { server, name, settings } = props;
   const { list, send, reportToOthers } = useChats(server);
   const [id, setId] = useState(() => idInUrl() ?? newId());
-  const [model, setModel] = useState(settings.models[0]);
+  const models = useMemo(() => chosenModelIn(tabStorage(), settings.models), []);
+  const [model, setModel] = useState(models.read);
+  const choose = (chosen: string) => {
+    models.write(chosen);
+    setModel(chosen);
+  };
   const [isListOpen, setListOpen] = useState(false);
   const [shown, setShown] = useState<ChangedChat>();
   const tools = useLatest(() => server.tools$, []) ?? noTools;
@@ -92,7 +99,7 @@ export const App = (props: {
             <Icon name="menu" />
           </button>
           <h1>{title ?? name}</h1>
-          <ModelPicker models={settings.models} model={model} choose={setModel} />
+          <ModelPicker models={settings.models} model={model} choose={choose} />
           {settings.tab === undefined && <ThemeButton />}
         </header>
         <ToolsContext.Provider value={tools}>

@@ -37,7 +37,7 @@ export interface Drafts {
   readonly write: (id: string, unsent: readonly Unsent[]) => void;
 }
 
-type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+export type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** The storage of the tab. A browser may keep it from a frame of another site: then nothing is kept. */
 export const tabStorage = (): Kept => {
