@@ -197,8 +197,13 @@ export const visits = () => {
             });
             const found = [...(await violations(page)), ...(await cutOff(page))];
             if (frame !== undefined) found.push(...(await violations(frame)));
-            const scrolled = await page.evaluate(() => document.documentElement.scrollWidth);
-            broken.push(...found, ...(scrolled > width ? [`${scrolled} px at ${width}`] : []));
+            const [wide, high] = await page.evaluate(() => {
+              const { scrollWidth, scrollHeight } = document.documentElement;
+              return [scrollWidth, scrollHeight] as const;
+            });
+            broken.push(...found, ...(wide > width ? [`${wide} px at ${width}`] : []));
+            // Its parts scroll, and not the page. The site around a frame may.
+            if (frame === undefined && high > height) broken.push(`${high} px at ${height}`);
           }
         }
         return broken;

@@ -604,6 +604,19 @@ describe('everyone', () => {
     await page.locator('[aria-live=polite]').getByText('It is *done*.').waitFor();
   });
 
+  it('can scroll a long conversation, within the page', async () => {
+    const long = 'A fjord is deep. '.repeat(60);
+    const { ask, page, isAnswered } = await open(agentOf([[text(long)], [text(long)]]));
+    for (const question of ['Is it deep?', 'How deep?']) {
+      await ask(question);
+      await isAnswered();
+    }
+    for (const height of [900, 500]) {
+      await page.setViewportSize({ width: 390, height });
+      expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(height);
+    }
+  });
+
   it('can use a narrow screen', async () => {
     const { ask, page, isAnswered, screenshot } = await open(
       agentOf([[text(markdown)]]),
