@@ -79,6 +79,22 @@ describe('I20: a tool that is replaced while its call waits', () => {
     expect(it.ran).toEqual(['first']);
   });
 
+  it.each(Object.entries(waits))(
+    '%s: runs as it was seen if one with the same definition was made',
+    async (_, of) => {
+      const it = world();
+      const { own = it.pay('first'), use } = of(it);
+      it.tools$.next([own]);
+      const run = () => {
+        throw new Error('Not this one.');
+      };
+      expect(await play(it, use === undefined ? [] : [use], [{ ...own, run$: run }])).toEqual([
+        'Paid.',
+      ]);
+      expect(it.ran).toEqual(['first']);
+    },
+  );
+
   it('between two attempts: does not run a second time', async () => {
     const it = world();
     const failing$ = it.wait$.pipe(mergeMap(() => throwError(() => transient('Busy.'))));

@@ -9,6 +9,7 @@ import { gather, type Supervision } from '../flow/gather.js';
 import type { ToolDecision } from './authorize-tool-call.js';
 import { checkInput, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+import { isSameJson } from '../values/json.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
 import { outputBelow, spentBelow, startTool, toolContext } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
@@ -78,11 +79,11 @@ export const createToolRun = (
   if (earlier !== undefined) {
     return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
   }
-  const tool = toolkit.current.find(name);
+  const current = toolkit.current.find(name);
   // Only the tool that the model and the approvers have seen.
-  const isPlanned = tool === plan.tool || name !== plan.toolCall.name;
-  if (tool === undefined || !isPlanned) {
-    return settledRun(decision, gone(name, tool), { executed: true, failed: true });
+  const tool = name === plan.toolCall.name ? plan.tool : current;
+  if (tool === undefined || !isStill(tool, current)) {
+    return settledRun(decision, gone(name, current), { executed: true, failed: true });
   }
   const abort = new LazyAbort();
   const unmarked = tool.callsAgents === true ? undefined : name;
@@ -164,7 +165,7 @@ const emissionsOf = (
   const runOnce = (): Eventual<ToolEmission> => {
     // It may have been removed or replaced between two attempts.
     const current = toolkit.current.find(name);
-    if (current !== tool) return ended(gone(name, current));
+    if (!isStill(tool, current)) return ended(gone(name, current));
     const given = policy === undefined ? value : copied(value);
     return startTool(lent, () => tool.run$(given, lent));
   };
@@ -188,6 +189,15 @@ const emissionsOf = (
       : identity,
   );
 };
+
+/** Whether there is this tool, or one that was made again with the same definition. */
+const isStill = (tool: Tool, current: Tool | undefined): boolean =>
+  tool === current || isSameJson(definitionOf(tool), definitionOf({ ...current }));
+
+const definitionOf = (tool: Partial<Tool>): object =>
+  Object.fromEntries(
+    Object.entries(tool).map(([key, it]) => [key, typeof it === 'function' ? 'function' : it]),
+  );
 
 const gone = (name: string, other: Tool | undefined): ToolOutput =>
   failedOutput(
