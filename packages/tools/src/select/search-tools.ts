@@ -22,7 +22,7 @@ import { keywordSelector } from './keyword-selector.js';
 export interface SearchToolsOptions {
   /** Maximum number of tools that a search loads. Default: 5. */
   readonly limit?: number | undefined;
-  /** Names of tools that the model always sees. One that no tool of a call has, not even in an inactive group, is a `config` error. Default: none. */
+  /** Names of tools that the model always sees. One that no tool has yet waits for it: servers of MCP offer tools at any time. Default: none. */
   readonly pinned?: readonly string[] | undefined;
   /** If a request has no more tools than this, the model sees them all, and no search. Tools that come during the call count. Default: 20. */
   readonly above?: number | undefined;
@@ -94,7 +94,6 @@ export const searchTools = (options: SearchToolsOptions = {}): Layer => {
       const shown = new Set([...pinned, ...forced, 'manage_tools', 'read_result', name]);
       if (call.status !== 'prepared') return next(call);
       const { toolkit } = call;
-      refuseUnknown(pinned, toolkit.current);
       const searchable = (): readonly Tool[] =>
         toolkit.current.tools.filter((it) => !shown.has(it.name));
       const searching = addTools(searchTool(name, limit, select, searchable)).call?.(context);
@@ -109,18 +108,6 @@ export const searchTools = (options: SearchToolsOptions = {}): Layer => {
       )(call);
     },
   };
-};
-
-const refuseUnknown = (pinned: readonly string[], { entries }: Toolkit): void => {
-  const known = entries
-    .flatMap((entry) => ('tools' in entry ? entry.tools : [entry]))
-    .map(({ name }) => name);
-  const unknown = pinned.find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new MillraceError(
-    'config',
-    `searchTools(): 'pinned' names the tool '${unknown}'. The tools are: ${known.join(', ') || 'none'}.`,
-  );
 };
 
 /** The names of tools that the conversation has loaded or called so far. */
