@@ -4,7 +4,7 @@
  */
 export const kinds = [
   { name: 'quick', goal: 'units, contracts and properties, in the process of the test' },
-  { name: 'slow', goal: 'the same, in files that take a second and more' },
+  { name: 'slow', goal: 'the same, in files that take a second or more' },
   { name: 'process', goal: 'other processes: examples, the CLI, servers, clients, kills' },
   { name: 'store', goal: 'PostgreSQL and the engines of durable stores' },
   { name: 'browser', goal: 'pages in Chromium (CHROMIUM is its path)' },

@@ -57,7 +57,7 @@ export const assistantTools = async ({
 const sample = 'What is 17.5% of 2349, what time is it in Tokyo';
 const sampleSearch = 'and how does backpressure work';
 
-/** Generated reports, suites of tests and their files, and what is no longer so. */
+/** Generated reports, suites of tests and their files, and outdated pages. */
 const isNoProse = (path: string): boolean =>
   /\.api\.md$|(?:^|\/)(?:conformance|expected|history|temp)$/.test(path);
 

@@ -225,7 +225,7 @@ const recording$ = (hub: Hub, agents$: Observable<Agent>, onEnd: () => void): Ob
 const notRecordedCall = (id: string) =>
   refused(
     404,
-    `There is no record of the call '${id}'. Calls are recorded while a page is open, or all with keepOpen: true, and the last ${mostCalls} are kept.`,
+    `There is no record of the call '${id}'. Without keepOpen: true, calls are recorded only while a page is open. The last ${mostCalls} of this process are kept.`,
   );
 
 /** Forks calls, and runs them with the agents that made the originals. */

@@ -68,14 +68,19 @@ const listGapMs = 250;
 export const mcpTools = (options: McpServer): Observable<readonly Tool[]> => {
   const server = serverOf('mcpTools()', options);
   const { attempts } = server.reconnect;
-  return defer(() => toolLists$(server, createLink(server), createAdmission(server))).pipe(
-    retry({
-      resetOnSuccess: true,
-      delay: (error: unknown, failures) =>
-        failures >= attempts || !(isMillraceError(error) && error.retryable)
-          ? stop$(error)
-          : timer(backOff(server, failures)),
-    }),
+  return defer(() => {
+    // Tools that wait for a call keep them, and run over the next connection.
+    const [link, admission] = [createLink(server), createAdmission(server)];
+    return toolLists$(server, link, admission).pipe(
+      retry({
+        resetOnSuccess: true,
+        delay: (error: unknown, failures) =>
+          failures >= attempts || !(isMillraceError(error) && error.retryable)
+            ? stop$(error)
+            : timer(backOff(server, failures)),
+      }),
+    );
+  }).pipe(
     tap(({ warnings }) => warnings.forEach((warning) => server.onWarning?.(warning))),
     map(({ tools }) => tools),
   );

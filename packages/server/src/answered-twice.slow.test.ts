@@ -111,6 +111,23 @@ const clients: Readonly<Record<string, readonly ['approval' | 'result', Client]>
       return send('/api/chat', { id: 'a', messages: [question, answered] });
     },
   ],
+  'the AI SDK, a result by two parts of one call': [
+    'result',
+    async ({ send }, ...values) => {
+      const asked = await send('/api/chat', { id: 'a', messages: [question] });
+      const toolCallId = found(asked, /"toolCallId":"([^"]+)"/u);
+      const id = found(asked, /"messageId":"([^"]+)"/u);
+      const parts = [
+        { type: 'step-start' },
+        ...values.map((output) => ({
+          ...{ type: 'tool-where', toolCallId, state: 'output-available' },
+          output,
+        })),
+        { type: 'data-suspended', data: { toolCallId, toolName: 'where', localId: 'p' } },
+      ];
+      return send('/api/chat', { id: 'a', messages: [question, { id, role: 'assistant', parts }] });
+    },
+  ],
   'AG-UI, an interrupt': [
     'approval',
     async ({ send }, ...values) => {

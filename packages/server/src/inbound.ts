@@ -242,7 +242,9 @@ export const oneForEach = <T>(
   const byId = new Map<string, T>();
   for (const [id, answer] of answers) {
     if (byId.has(id) && !isSameJson(byId.get(id), answer)) {
-      throw badRequest('it answers the same question twice, in different ways');
+      throw badRequest(
+        'it answers the same question twice, in different ways; send one answer to each question',
+      );
     }
     byId.set(id, answer);
   }

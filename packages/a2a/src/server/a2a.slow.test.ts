@@ -483,6 +483,8 @@ describe('the tools of an agent over A2A', () => {
             { ...named, approved: false },
           ],
           [{ ...named, approved: true }, { approved: false }],
+          [{ approved: true }, 'no'],
+          ['yes', { ...named, approved: false }],
         ]) {
           const parts = [yes, no].flatMap((it) => saying(it).message?.parts ?? []);
           const ids = { messageId: 'x', taskId, contextId: stated.contextId };

@@ -94,8 +94,17 @@ export const decisionsIn = (
     return answer === undefined ? [] : [{ token, verdict: verdictOf(answer, waiting) }];
   });
   if (decisions.length === 0) throw incomplete(waiting);
+  const [only, ...others] = decisions;
+  const said = parts.flatMap(({ content }): readonly (boolean | undefined)[] =>
+    content?.$case === 'text' ? [words.get(content.value.trim().toLowerCase())] : [],
+  );
+  const isDenied = only !== undefined && !isApproval(only.verdict);
+  if (waiting.length === 1 && others.length === 0 && said.includes(isDenied)) throw answeredTwice();
   return decisions;
 };
+
+const isApproval = (verdict: Verdict): boolean =>
+  typeof verdict === 'boolean' ? verdict : verdict.approved;
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -114,13 +123,21 @@ const answersIn = (
   });
   if (named.length > 0) {
     const unknown = named.find(([id]) => !waiting.some((it) => it.id === id));
-    if (unknown !== undefined || named.length < all.length) throw incomplete(waiting);
+    if (unknown !== undefined) throw incomplete(waiting);
+    // An answer that names no tool: which one it answers is not known.
+    if (all.filter(isAnswer).length > named.filter(([, it]) => isAnswer(it)).length) {
+      throw incomplete(waiting);
+    }
     return oneForEach(named);
   }
   const [only] = waiting;
   if (only === undefined || waiting.length > 1) throw incomplete(waiting);
   return new Map([[only.id, answerOf(parts, only)]]);
 };
+
+/** Other data of a client may come beside an answer. */
+const isAnswer = (data: unknown): data is Answer =>
+  isRecord(data) && (Object.hasOwn(data, 'approved') || Object.hasOwn(data, 'result'));
 
 /** Throws if two different answers name the same tool: the client cannot have meant both. */
 const oneForEach = (
@@ -129,14 +146,17 @@ const oneForEach = (
   const byId = new Map<string, Answer>();
   for (const [id, answer] of answers) {
     if (byId.has(id) && !isSameJson(byId.get(id), answer)) {
-      throw new RequestMalformedError(
-        'The message answers the same question twice, in different ways.',
-      );
+      throw answeredTwice();
     }
     byId.set(id, answer);
   }
   return byId;
 };
+
+const answeredTwice = (): Error =>
+  new RequestMalformedError(
+    'The message answers the same question twice, in different ways. Send one answer to each question.',
+  );
 
 const dataIn = (parts: readonly Part[]): readonly unknown[] =>
   parts.flatMap(({ content }): readonly unknown[] =>
@@ -145,9 +165,11 @@ const dataIn = (parts: readonly Part[]): readonly unknown[] =>
 
 const answerOf = (parts: readonly Part[], { id, asks }: Waiting): Answer => {
   const data = dataIn(parts);
-  const verdicts = asks === 'approval' ? data.filter(isRecord) : [];
-  const verdict = oneForEach(verdicts.map((it) => [id, it])).get(id);
-  if (verdict !== undefined) return verdict;
+  if (asks === 'approval') {
+    const answers = data.filter(isAnswer);
+    const verdict = oneForEach(answers.map((it) => [id, it])).get(id) ?? data.find(isRecord);
+    if (verdict !== undefined) return verdict;
+  }
   if (parts.length === 1 && data.length === 1) return { result: data[0] };
   const content = blocksOf(parts);
   const text = content.every(({ type }) => type === 'text') ? textOf({ content }) : undefined;

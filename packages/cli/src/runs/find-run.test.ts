@@ -20,7 +20,7 @@ const setUp = async (...ids: readonly string[]) => {
   };
   const store = createCallStore(driver);
   const agent = createAgent({
-    model: scriptedModel(...ids.concat('1', '2').map(() => [text('Done.')])),
+    model: scriptedModel(...ids.concat('1', '2', '3').map(() => [text('Done.')])),
   });
   for (const callId of ids) await agent.with(journal(store)).call('?', { callId });
   const place = { type: 'files', directory: '/runs' } as const;
@@ -54,5 +54,8 @@ describe('findRun$', () => {
       '"npx @millrace/cli runs --store /runs" lists the runs.',
     );
     await expect(find('tri')).rejects.toThrow(/It is a session: its last run is c3\./u);
+    await chat('d4', 'trip-2');
+    await expect(find('trip')).rejects.toThrow(/It is a session: its last run is c3\./u);
+    await expect(find('tri')).rejects.not.toThrow(/It is a session/u);
   });
 });

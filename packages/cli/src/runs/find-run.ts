@@ -33,9 +33,10 @@ const unknown = (wanted: string, all: readonly CallSummary[], place: StorePlace)
     wanted,
     ids.map((id) => id.slice(0, Math.max(wanted.length, leastId))),
   );
-  const inSession = all.find(
-    (run) => run.status !== 'unreadable' && run.sessionId?.startsWith(wanted) === true,
-  );
+  const sessionOf = (run: CallSummary) => (run.status === 'unreadable' ? undefined : run.sessionId);
+  const sessions = new Set(all.map(sessionOf).filter((id) => id?.startsWith(wanted) === true));
+  const session = sessions.has(wanted) || sessions.size !== 1 ? wanted : [...sessions][0];
+  const inSession = all.find((run) => sessionOf(run) === session);
   const meant =
     inSession !== undefined
       ? ` It is a session: its last run is ${shortId(inSession.callId, ids)}.`

@@ -94,6 +94,8 @@ const deliveredCall$ = <Seen>(
   const parentInterruption = parentTool?.scope.context.interruption;
   // Holds the tool step of the parent: an interrupt ends calls from the inside out.
   const release = parentTool && parentInterruption?.hold(parentTool.stepId);
+  const reported = (error: MillraceError): MillraceError =>
+    context.local(callProgress).reported?.(error) ?? error;
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
     if (!hooks.hasDeliveredLast()) {
@@ -134,8 +136,7 @@ const deliveredCall$ = <Seen>(
     // `catchError` tears everything down before it subscribes to what is deferred here: only then is the error delivered.
     catchError((cause: unknown) =>
       defer(() => {
-        const thrown = toMillraceError(cause);
-        const error = context.local(callProgress).reported?.(thrown) ?? thrown;
+        const error = reported(toMillraceError(cause));
         // The tool that makes this call throws it, too, instead of a result that would be recorded.
         if (isFatal(error) && parentTool) parentTool.below.halt ??= error;
         return concat(
@@ -152,7 +153,7 @@ const deliveredCall$ = <Seen>(
     // A caller may leave while the call emits synchronously. `finalize` would wait until that returns, and its journal is closed by then.
     finalizeNow(() => {
       if (hooks.hasDeliveredLast()) end();
-      else fail(abortedError(info));
+      else fail(reported(abortedError(info)));
       // After the delivery of all events, so that the work may wait for them.
       if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), 'whenIdle');
       release?.();

@@ -1,6 +1,15 @@
-import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
+import {
+  type MonoTypeOperatorFunction,
+  filter,
+  identity,
+  map,
+  type Observable,
+  of,
+  tap,
+} from 'rxjs';
 import { assertAwaited, assertCallsAgents, noteContinued } from '../memories/changed-agents.js';
 import {
+  checked$,
   continuing,
   remembering,
   suspendBelow,
@@ -14,7 +23,7 @@ import { cell } from '../step.js';
 import type { CallOfTool, Tool } from '../tools/types.js';
 import { misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import type { ToolCallBlock } from '../values/message.js';
+import type { ToolCallBlock, ToolResultBlock } from '../values/message.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { isToolResult, isUsage } from '../values/shape.js';
 import { later, toolOutput, type ToolOutput } from '../values/tool-output.js';
@@ -107,14 +116,16 @@ export const waitedIn =
   (
     id: string,
     { id: toolCallId, name, suspends }: ToolCallBlock,
-    tool: Pick<Tool, 'callsAgents'> | undefined,
-  ): { readonly output?: ToolOutput } | undefined => {
+    tool: Pick<Tool, 'callsAgents' | 'result$'> | undefined,
+  ): { readonly output?: ToolOutput; readonly checked$?: Observable<ToolOutput> } | undefined => {
     if (call.parentId === undefined) return undefined;
     const result = local(continuing).results.get(suspensionId(call, toolCallId));
     if (result !== undefined) {
       if (suspends === undefined) assertAwaited(name, tool);
-      const { content, isError, details } = result;
-      return { output: toolOutput({ content, isError, details }) };
+      return {
+        output: outputIn(result),
+        ...(result.from === 'client' && { checked$: checked$(tool, result).pipe(map(outputIn)) }),
+      };
     }
     const { steps, waiting, callers } = local(before);
     const output = waiting?.get(`${call.callId}/${id}`);
@@ -122,6 +133,9 @@ export const waitedIn =
     if (callers?.has(`${call.callId}/${id}`) === true) assertCallsAgents(name, tool);
     return steps?.has(`${call.callId}/${id}/intent`) === true ? {} : undefined;
   };
+
+const outputIn = ({ content, isError, details }: ToolResultBlock): ToolOutput =>
+  toolOutput({ content, isError, details });
 
 const withheld = cell('call', () => ({ isWaiting: false }));
 

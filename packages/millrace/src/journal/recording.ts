@@ -80,14 +80,20 @@ export const earlierCalls = (
     outcomeOf: (id, toolCall, call) => {
       if (!replayed.has(intentOf(id))) return undefined;
       const tool = call.toolkit.current.find(toolCall.name);
-      const { then, output }: Known =
+      const { then, output, checked$ }: Known =
         waited(id, toolCall, tool) ??
         uncertain(onUncertain, toolCall, tool, call, mayRepeat(tool, local));
       if (then === 'rerun') repeated.add(id);
       if (then !== undefined) {
         hooks.report(iterationOf(id, hooks), { type: 'uncertain', toolCall, then });
       }
-      return output && { output, failed: then === undefined && output.isError };
+      return (
+        output && {
+          output,
+          failed: then === undefined && output.isError,
+          ...(checked$ && { checked$ }),
+        }
+      );
     },
     refusalOf: (id, why) => (repeated.has(id) ? `${endUnknown} It was not run again. ${why}` : why),
     wasReported: (id) => replayed.has(id),
@@ -98,6 +104,8 @@ interface Known {
   readonly then?: 'ask' | 'report' | 'rerun';
   /** Without it, the tool runs again. */
   readonly output?: ToolOutput;
+  /** The output after the check of what a client has brought. */
+  readonly checked$?: Observable<ToolOutput>;
 }
 
 const uncertain = (

@@ -157,7 +157,7 @@ const namesIn = (picked: unknown): readonly string[] => {
 /**
  * Adds tools for one call. `selectTools` never hides them. A name that already exists is a `config` error. Instead of
  * tools and groups, it takes an Observable of lists of them: the call waits for the first, and its next request has the
- * latest. A tool that is replaced while its call waits does not run: emit the same object until it changes. An error fails the
+ * latest. A tool that is replaced by another while its call waits does not run; one that is made again does. An error fails the
  * call; `selectTools` may hide these tools.
  */
 export const addTools = (

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { createAgent, suspend, textOf, tool, toolOutput, toolResults } from '../index.js';
+import { createCallStore, inProcessCalls, journal, suspendBelow } from '../journal/index.js';
 import { sessions } from '../layers/sessions/index.js';
+import { agentTool } from '../layers/teams/index.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import type { OutputSchema } from '../values/schema.js';
@@ -73,5 +75,28 @@ describe('T13: a result that a client brings', () => {
       said: 'It was sent.',
       isError: false,
     });
+  });
+
+  it.each<[from: 'client' | 'program', given: unknown, said: RegExp]>([
+    ['client', { city: 'Oslo', key: 's3cret' }, /^\{"city":"Oslo"\}$/u],
+    ['client', { town: 's3cret' }, /^The result of where does not match its schema(?!.*s3cret)/u],
+    ['program', 'It was sent.', /^It was sent\.$/u],
+  ])('is checked for the tool of a sub-agent, too: the %s brings %j', async (from, given, said) => {
+    const where = tool({ name: 'where', description: 'Asks.', output: city, run: () => suspend() });
+    const below = scriptedModel([toolCall('where', {}, 'w')], [text('Done below.')]);
+    const guide = createAgent({ name: 'guide', model: below, tools: [where] });
+    const agent = createAgent({
+      model: scriptedModel([toolCall('guide', { user_prompt: '?' })], [text('Done.')]),
+      tools: [agentTool(guide, { description: 'Guides.' })],
+      use: [journal(createCallStore(inProcessCalls())), suspendBelow],
+    });
+    const session = sessions(agent).open('s');
+    const { suspensions } = await session.call('?');
+    const id = suspensions?.[0]?.toolCall.id ?? '';
+    const reply = await session.call(toolResults({ [id]: given }, { from }));
+    expect(reply.text).toBe('Done.');
+    const last = below.requests.at(-1)?.messages.at(-1);
+    const [result] = last?.role === 'tool' ? last.content : [];
+    expect(result && textOf(result)).toMatch(said);
   });
 });

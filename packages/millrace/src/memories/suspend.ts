@@ -264,7 +264,7 @@ export const brought$ = (
 };
 
 /** A client can send anything: its result must fit the schema of the tool, as one of the tool itself. */
-const checked$ = (
+export const checked$ = (
   tool: Pick<Tool, 'result$'> | undefined,
   result: ToolResultBlock,
 ): Observable<ToolResultBlock> => {

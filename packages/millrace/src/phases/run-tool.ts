@@ -1,4 +1,4 @@
-import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
 import { catchError, concatMap, EMPTY, identity, isObservable, of, retry, timer } from 'rxjs';
 import { LazyAbort } from '../flow/lazy-abort.js';
 import { andThen, type Eventual, deferWork } from '../flow/eventual.js';
@@ -29,6 +29,11 @@ export interface RunOutcome extends CostBelow {
   readonly failed: boolean;
 }
 
+interface EarlierOutcome extends Pick<RunOutcome, 'output' | 'failed'> {
+  /** The output after its check, if a client has brought it. */
+  readonly checked$?: Observable<ToolOutput>;
+}
+
 /** The tool calls of an earlier process, by the positions of their steps. */
 export interface EarlierToolCalls {
   /** The outcome of a tool call that was running when that process ended; `undefined` runs the tool. */
@@ -36,7 +41,7 @@ export interface EarlierToolCalls {
     stepId: string,
     toolCall: ToolCallBlock,
     call: LoopCall,
-  ) => Pick<RunOutcome, 'output' | 'failed'> | undefined;
+  ) => EarlierOutcome | undefined;
   /** The text for the model if such a tool call cannot run again, with the reason. */
   readonly refusalOf: (stepId: string, why: string) => string;
   /** Whether the process reported the result. */
@@ -77,13 +82,18 @@ export const createToolRun = (
   const { outcomeOf, refusalOf } = context.local(earlierToolCalls);
   const earlier = outcomeOf?.(stepId, toolCall, call);
   if (earlier !== undefined) {
-    return settledRun(decision, earlier.output, { executed: true, failed: earlier.failed });
+    const { output, failed: hasFailed, checked$ } = earlier;
+    const settled = settledRun(decision, output, { executed: true, failed: hasFailed });
+    if (checked$ === undefined) return settled;
+    const checkedRun = (checked: ToolOutput): Eventual<RunOutcome> =>
+      settledRun(decision, checked, { executed: true, failed: checked.isError }).work();
+    return { ...settled, work: () => andThen(checked$, checkedRun) };
   }
-  const current = toolkit.current.find(name);
+  const tool = toolkit.current.find(name);
   // Only the tool that the model and the approvers have seen.
-  const tool = name === plan.toolCall.name ? plan.tool : current;
-  if (tool === undefined || !isStill(tool, current)) {
-    return settledRun(decision, gone(name, current), { executed: true, failed: true });
+  const seen = name === plan.toolCall.name ? plan.tool : tool;
+  if (tool === undefined || !isSameTool(tool, seen)) {
+    return settledRun(decision, gone(name, tool), { executed: true, failed: true });
   }
   const abort = new LazyAbort();
   const unmarked = tool.callsAgents === true ? undefined : name;
@@ -165,9 +175,11 @@ const emissionsOf = (
   const runOnce = (): Eventual<ToolEmission> => {
     // It may have been removed or replaced between two attempts.
     const current = toolkit.current.find(name);
-    if (!isStill(tool, current)) return ended(gone(name, current));
+    if (current === undefined || !isSameTool(current, tool)) {
+      return ended(gone(name, current, ' again'));
+    }
     const given = policy === undefined ? value : copied(value);
-    return startTool(lent, () => tool.run$(given, lent));
+    return startTool(lent, () => current.run$(given, lent));
   };
   const emitted = policy === undefined ? runOnce() : deferWork(runOnce);
   if (!isObservable(emitted)) return emitted;
@@ -190,18 +202,20 @@ const emissionsOf = (
   );
 };
 
-/** Whether there is this tool, or one that was made again with the same definition. */
-const isStill = (tool: Tool, current: Tool | undefined): boolean =>
-  tool === current || isSameJson(definitionOf(tool), definitionOf({ ...current }));
+/** Whether two tools are one for the model and for approvers: it may have been made again, such as for a new connection. */
+const isSameTool = (one: Tool, other: Tool | undefined): boolean =>
+  one === other || isSameJson(seenOf(one), other && seenOf(other));
 
-const definitionOf = (tool: Partial<Tool>): object =>
-  Object.fromEntries(
-    Object.entries(tool).map(([key, it]) => [key, typeof it === 'function' ? 'function' : it]),
-  );
+const seenOf = ({ description, inputSchema, outputSchema, deciders = [] }: Tool): object => ({
+  description,
+  inputSchema,
+  outputSchema,
+  deciders: deciders.length,
+});
 
-const gone = (name: string, other: Tool | undefined): ToolOutput =>
+const gone = (name: string, other: Tool | undefined, again = ''): ToolOutput =>
   failedOutput(
-    `Not run: the tool ${name} ${other === undefined ? 'no longer exists' : 'has been replaced. Call it again'}.`,
+    `Not run${again}: the tool ${name} ${other === undefined ? 'no longer exists' : 'has been replaced. Call the new one if you still need it'}.`,
   );
 
 /** Marks an error as transient, for the `retry` of a tool. Pass the original error or a message. */

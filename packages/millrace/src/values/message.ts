@@ -336,7 +336,7 @@ const isWholeBlock = (value: unknown): boolean => {
     case 'tool_call':
       return typeof id === 'string' && typeof name === 'string' && isRecord(input);
     case 'tool_result':
-      return typeof toolCallId === 'string' && Array.isArray(content);
+      return typeof toolCallId === 'string' && areContentBlocks(content);
     case 'vendor':
       return true;
     default:

@@ -145,14 +145,18 @@ const resultsIn = (parts: readonly unknown[]): readonly ClientResult[] => {
     const localId = fieldOf(data, 'localId');
     const toolCallId = fieldOf(data, 'toolCallId');
     if (!isShortId(localId) || !isShortId(toolCallId)) return [];
-    const tool = step.find((it) => fieldOf(it, 'toolCallId') === toolCallId);
-    switch (fieldOf(tool, 'state')) {
-      case 'output-available':
-        return fieldOf(tool, 'preliminary') === true ? [] : [[localId, fieldOf(tool, 'output')]];
-      case 'output-error':
-        return [[localId, clientToolError(fieldOf(tool, 'errorText'))]];
-      default:
-        return [];
-    }
+    const tools = step.filter((it) => fieldOf(it, 'toolCallId') === toolCallId);
+    return tools.flatMap((tool) => resultOf(localId, tool));
   });
+};
+
+const resultOf = (localId: string, tool: unknown): readonly ClientResult[] => {
+  switch (fieldOf(tool, 'state')) {
+    case 'output-available':
+      return fieldOf(tool, 'preliminary') === true ? [] : [[localId, fieldOf(tool, 'output')]];
+    case 'output-error':
+      return [[localId, clientToolError(fieldOf(tool, 'errorText'))]];
+    default:
+      return [];
+  }
 };

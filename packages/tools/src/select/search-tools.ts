@@ -22,7 +22,7 @@ import { keywordSelector } from './keyword-selector.js';
 export interface SearchToolsOptions {
   /** Maximum number of tools that a search loads. Default: 5. */
   readonly limit?: number | undefined;
-  /** Names of tools that the model always sees. One that no tool has yet waits for it: servers of MCP offer tools at any time. Default: none. */
+  /** Names of tools that the model always sees. A name may belong to a tool that is added later, such as one of an MCP server. Default: none. */
   readonly pinned?: readonly string[] | undefined;
   /** If a request has no more tools than this, the model sees them all, and no search. Tools that come during the call count. Default: 20. */
   readonly above?: number | undefined;

@@ -12,8 +12,7 @@ export const EmptyState = ({ source }: { readonly source: 'agents' | 'store' | '
           subscription is a line, each value a marble, and the conversation is beside them.
         </p>
         <p>
-          Calls are recorded while a page is open. To record all of them, set{' '}
-          <code>keepOpen: true</code>.
+          Without <code>keepOpen: true</code>, calls are recorded only while a page is open.
         </p>
       </>
     )}

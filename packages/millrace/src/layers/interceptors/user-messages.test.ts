@@ -91,6 +91,18 @@ describe('userMessages', () => {
     });
   });
 
+  it('C7: covers a call whose caller leaves, for those who listen to the agent', () => {
+    const use = [userMessages({ aborted: 'Beendet.' })];
+    const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, use });
+    const said: unknown[] = [];
+    const listening = agent.events$.subscribe((event) => {
+      if (event.type === 'error') said.push(event.error.userMessage);
+    });
+    agent.call$('?').subscribe().unsubscribe();
+    listening.unsubscribe();
+    expect(said).toEqual(['Beendet.']);
+  });
+
   it('C7: the inner of two comes first, and a function that fails fails the call', async () => {
     const inner = userMessages(({ userMessage }) => `(${userMessage})`);
     const outer = userMessages(({ userMessage }) => `[${userMessage}]`);
