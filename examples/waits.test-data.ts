@@ -45,10 +45,12 @@ export const places: Readonly<Record<string, readonly string[]>> = {
     'cacheResponses(): one request for all',
     'cacheResponses(): one request that a reader holds back',
   ],
+  'mcp/src/message-reader.ts': ['mcp/src/mcp.process.test.ts'],
   'mcp/src/mcp.ts': ['the first connection of mcp()'],
   'gateway/src/hedge.ts': ['hedge() after a failure'],
   'gateway/src/live-source.ts': ['liveInstructions()'],
   'gateway/src/speculate.ts': ['speculate()'],
+  'tools/src/search/index-once.ts': ['tools/src/retrieve/document-retriever.test.ts'],
   'tools/src/documents/offline-embedder.ts': ['tools/src/documents/offline-embedder.slow.test.ts'],
   'server/src/chat/background-work.ts': ['what chatServer() does for itself'],
   'server/src/chat/open-sessions.ts': [

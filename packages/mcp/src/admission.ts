@@ -63,10 +63,8 @@ export const createAdmission = (server: Server): Admission => {
       return tool;
     },
     further: (offered, make) => {
-      const key = JSON.stringify([
-        offered?.resources !== undefined,
-        offered?.prompts !== undefined,
-      ]);
+      const { resources, prompts } = offered ?? {};
+      const key = JSON.stringify([resources !== undefined, prompts !== undefined]);
       const all = further.get(key) ?? make();
       further.set(key, all);
       return all;

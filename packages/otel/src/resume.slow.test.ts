@@ -45,10 +45,10 @@ describe('a call that is resumed in another process', () => {
       '  execute_tool inner',
       '    invoke_agent inner resumed=true reply.reason=answer',
       '      ~ resumed c/i',
-      // Its tools have become idempotent.
+      // Its tools have become idempotent: what the first process has begun was not.
       '      ! millrace.warning',
-      '      ! millrace.uncertain tool.name=slow tool.call.id=b then=rerun',
-      '      execute_tool slow',
+      '      ! millrace.uncertain tool.name=slow tool.call.id=b then=report',
+      '      execute_tool slow ERROR error.type=tool',
       '      chat scripted',
       '  chat scripted',
     ]);

@@ -95,11 +95,12 @@ export const decisionsIn = (
   });
   if (decisions.length === 0) throw incomplete(waiting);
   const [only, ...others] = decisions;
-  const said = parts.flatMap(({ content }): readonly (boolean | undefined)[] =>
+  const inWords = parts.flatMap(({ content }): readonly (boolean | undefined)[] =>
     content?.$case === 'text' ? [words.get(content.value.trim().toLowerCase())] : [],
   );
   const isDenied = only !== undefined && !isApproval(only.verdict);
-  if (waiting.length === 1 && others.length === 0 && said.includes(isDenied)) throw answeredTwice();
+  if (waiting.length === 1 && others.length === 0 && inWords.includes(isDenied))
+    throw answeredTwice();
   return decisions;
 };
 

@@ -67,6 +67,17 @@ export const settledRun = (
   return { work: () => ran, cutAs: () => ran };
 };
 
+const earlierRun = (
+  decision: ToolDecision,
+  { output, failed, checked$ }: EarlierOutcome,
+): PendingRun => {
+  const settled = settledRun(decision, output, { executed: true, failed });
+  if (checked$ === undefined) return settled;
+  const checkedRun = (checked: ToolOutput): Eventual<RunOutcome> =>
+    settledRun(decision, checked, { executed: true, failed: checked.isError }).work();
+  return { ...settled, work: () => andThen(checked$, checkedRun) };
+};
+
 export const createToolRun = (
   context: Context,
   call: LoopCall,
@@ -81,24 +92,20 @@ export const createToolRun = (
   const stepId = `${run.iteration}/${plan.index}`;
   const { outcomeOf, refusalOf } = context.local(earlierToolCalls);
   const earlier = outcomeOf?.(stepId, toolCall, call);
-  if (earlier !== undefined) {
-    const { output, failed: hasFailed, checked$ } = earlier;
-    const settled = settledRun(decision, output, { executed: true, failed: hasFailed });
-    if (checked$ === undefined) return settled;
-    const checkedRun = (checked: ToolOutput): Eventual<RunOutcome> =>
-      settledRun(decision, checked, { executed: true, failed: checked.isError }).work();
-    return { ...settled, work: () => andThen(checked$, checkedRun) };
-  }
+  if (earlier !== undefined) return earlierRun(decision, earlier);
   const tool = toolkit.current.find(name);
-  // Only the tool that the model and the approvers have seen.
-  const seen = name === plan.toolCall.name ? plan.tool : tool;
-  if (tool === undefined || !isSameTool(tool, seen)) {
+  if (tool === undefined || !isAsSeen(tool, plan)) {
     return settledRun(decision, gone(name, tool), { executed: true, failed: true });
   }
   const abort = new LazyAbort();
   const unmarked = tool.callsAgents === true ? undefined : name;
-  const lending = { toolCallId: toolCall.id, stepId, unmarked };
-  const lent = toolContext(context, call, lending, run, abort);
+  const lent = toolContext(
+    context,
+    call,
+    { toolCallId: toolCall.id, stepId, unmarked },
+    run,
+    abort,
+  );
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;
@@ -201,6 +208,10 @@ const emissionsOf = (
       : identity,
   );
 };
+
+/** Whether this is the tool that the model and the approvers have seen. An interceptor may have chosen one of another name. */
+const isAsSeen = (tool: Tool, { toolCall, tool: seen }: PlannedCall): boolean =>
+  tool.name !== toolCall.name || isSameTool(tool, seen);
 
 /** Whether two tools are one for the model and for approvers: it may have been made again, such as for a new connection. */
 const isSameTool = (one: Tool, other: Tool | undefined): boolean =>
