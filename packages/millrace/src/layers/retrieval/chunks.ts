@@ -134,7 +134,7 @@ interface Heading {
 }
 
 /** A line of Markdown: `text.slice(from, to)`, with its end. */
-interface MarkdownLine {
+export interface MarkdownLine {
   readonly from: number;
   readonly to: number;
   /** Whether a code block is open after it. */

@@ -6,6 +6,7 @@ export {
   type ChunkedDocument,
   chunked,
   type Chunker,
+  type MarkdownLine,
   markdownLines,
   type TextDocument,
 } from './chunks.js';
