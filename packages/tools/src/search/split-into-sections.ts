@@ -1,4 +1,4 @@
-import { markdownLines } from 'millrace/retrieval';
+import { type MarkdownLine, markdownLines } from 'millrace/retrieval';
 import type { SearchDocument, Section } from './document.js';
 
 /** Longer sections are split at the next blank line. */
@@ -34,10 +34,7 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
   return sections;
 };
 
-interface Heading {
-  readonly level: number;
-  readonly title: string;
-}
+type Heading = NonNullable<MarkdownLine['heading']>;
 
 interface Line {
   readonly text: string;
