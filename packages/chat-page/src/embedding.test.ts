@@ -34,8 +34,13 @@ describe('a page that other sites embed', () => {
   it('does not exist by default', async () => {
     for (const options of [{}, { embedIn: [] }]) {
       const get = serverOf(options);
-      expect((await get('/embed')).status).toBe(404);
-      expect((await get('/embed/millrace-chat.js')).status).toBe(404);
+      for (const path of ['/embed', '/embed/millrace-chat.js']) {
+        const response = await get(path);
+        expect([response.status, await response.text()]).toEqual([
+          404,
+          expect.stringContaining("the option 'embedIn' of chatPage()"),
+        ]);
+      }
       const page = await get('/');
       expect(policyOf(page)).toContain("frame-ancestors 'none';");
       expect(page.headers.get('x-frame-options')).toBe('DENY');

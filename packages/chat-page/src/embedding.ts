@@ -3,6 +3,10 @@ import { MillraceError } from 'millrace';
 import { isRecord, type Rule } from 'millrace/values';
 import type { ChatProtocol } from '@millrace/server/chat';
 import { type PageAsset, type PageRoute, pageRoutes } from '@millrace/server/page';
+import { throwError } from 'rxjs';
+
+/** The script for other sites. */
+export const scriptName = 'millrace-chat.js';
 
 /** A chat page that other sites embed. */
 interface EmbeddedChat {
@@ -57,6 +61,22 @@ export const embeddedRoutes = ({
     path: `${folder}/embed`,
     embedIn,
   });
+};
+
+/** The same addresses of a page that no other site may show: they say which option allows it. */
+export const notEmbeddedRoutes = (path: string): readonly PageRoute[] => {
+  const embed = `${folderOf(path)}/embed`;
+  const message =
+    "No other site may show this chat. Who runs its server can allow that, by listing the site's origin in the option 'embedIn' of chatPage().";
+  return [embed, `${embed}/${scriptName}`].map((address) => ({
+    method: 'GET',
+    path: address,
+    isPublic: true,
+    answer$: () =>
+      throwError(
+        () => new MillraceError('invalidRequest', message, { status: 404, userMessage: message }),
+      ),
+  }));
 };
 
 /**

@@ -4,7 +4,14 @@ import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 import { answersRoute } from './answers.js';
-import { assertNoDecision, assertOrigins, embeddedRoutes, isOrigins } from './embedding.js';
+import {
+  assertNoDecision,
+  assertOrigins,
+  embeddedRoutes,
+  isOrigins,
+  notEmbeddedRoutes,
+  scriptName,
+} from './embedding.js';
 import { feedbackRoute, type OnFeedback } from './feedback.js';
 import { toolTitlesRoute } from './tool-titles.js';
 import { type UncertainBy, uncertainRoute } from './uncertain.js';
@@ -93,7 +100,7 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   const protocol: ChatProtocol = ({ agent, masks }) => [
     ...pageRoutes({ html: documentFor(options, { agent, api, tab: '' }), assets: own, path }),
     ...(embedIn.length === 0 || script === undefined
-      ? []
+      ? notEmbeddedRoutes(path)
       : embeddedRoutes({
           html: documentFor(options, { agent, api, tab: `{server}${path}` }),
           ...{ script, path, embedIn },
@@ -122,7 +129,7 @@ const assertDevtools = (url: unknown): void => {
 };
 
 /** The script for other sites, and the files of the page itself. */
-const script = assets.find(({ name }) => name === 'millrace-chat.js');
+const script = assets.find(({ name }) => name === scriptName);
 const own = assets.filter((asset) => asset !== script);
 
 /** The document, with its settings. */

@@ -90,7 +90,7 @@ export interface ChatServerOptions
   /**
    * Called with each error, once: of a call, with its id, even if it has no client; of the store; of a refused request
    * if the server is to blame or the request is malformed; and with a warning if a part of a message is left out. Default:
-   * none. Clients only get the `userMessage`.
+   * none; `serve` prints a line to stderr, except for malformed requests. Clients only get the `userMessage`.
    */
   readonly onError?: ((error: MillraceError, callId?: string) => void) | undefined;
   /** Called at the end of each response. */

@@ -25,6 +25,7 @@ import {
 } from '../chat/chat-server.js';
 import type { ChatProtocol } from '../chat/protocol.js';
 import { toNodeListener } from './listener.js';
+import { printError } from './print-error.js';
 import type { UpgradeProtocol } from '../web-socket/web-socket-chat.js';
 
 /** Options of `serve`. Of its `protocols`, `webSocketChat()` of `@millrace/server/web-socket` takes over connections. */
@@ -99,7 +100,7 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       subscriber.error(cannotListen(cause, host, port));
     });
     http.listen(port, host, () => {
-      const server = chatServer(agent, given);
+      const server = chatServer(agent, { ...given, onError: given.onError ?? printError });
       chats = server;
       const upgrading = { ...(maxBytes && { maxBytes }), closing$: drained$ };
       const attached = upgrades.map(({ attach$ }) => attach$(http, server, upgrading));
