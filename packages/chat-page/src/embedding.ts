@@ -63,7 +63,7 @@ export const embeddedRoutes = ({
   });
 };
 
-/** The same addresses of a page that no other site may show: they say which option allows it. */
+/** The same addresses of a page that no other site may show: the answer names the option that allows it. */
 export const notEmbeddedRoutes = (path: string): readonly PageRoute[] => {
   const embed = `${folderOf(path)}/embed`;
   const message =
