@@ -40,7 +40,7 @@ import {
   tap,
   timeout,
 } from 'rxjs';
-import { isDuration, isShare, userOf } from './model-parts.js';
+import { isDuration, isShare, keyFrom, userOf } from './model-parts.js';
 import { createResponseDraft } from './response-draft.js';
 import { requestText, splitQuestion } from './response-key.js';
 import {
@@ -75,7 +75,7 @@ export interface CacheResponsesOptions {
   /** Where answers are kept. Default: `inProcessResponses()`. */
   readonly store?: ResponseStore | undefined;
   /**
-   * Who shares answers: calls of the same scope. `undefined` turns the cache off for a call. Default: the agent and
+   * Who shares answers: calls of the same scope. `undefined` or an empty string turns the cache off for a call. Default: the agent and
    * `metadata.userId`; a call without a user is not cached, and emits a `warning`.
    */
   readonly scope?: ((call: CallInfo) => string | undefined) | undefined;
@@ -126,7 +126,8 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
     name: 'cacheResponses',
 
     model: ({ info: call, hooks }) => {
-      const owner = scope === undefined ? userScope(call) : scope(call);
+      const owner =
+        scope === undefined ? userScope(call) : keyFrom("cacheResponses(): 'scope'", scope(call));
       let isReported = false;
       const warn = (): void => {
         if (isReported || scope !== undefined) return;

@@ -11,7 +11,7 @@ import {
 import { checkOptions, fnv1a, isFunction, isText, messageOf, type Rule } from 'millrace/values';
 import { catchError, defer, of, tap } from 'rxjs';
 import { choosingLayer, innermostPlace } from './choose-model.js';
-import { isModel, ready, userOf } from './model-parts.js';
+import { isModel, keyFrom, ready, userOf } from './model-parts.js';
 
 /** Which share of the calls a candidate answers. */
 export interface CanaryOptions {
@@ -45,7 +45,7 @@ export const canary = (options: CanaryOptions): Layer => {
     priority: innermostPlace - 1,
     position: () => `canary/${name}`,
     choose$: ({ info: call }) => {
-      const key = by(call) ?? call.callId;
+      const key = keyFrom("canary(): 'by'", by(call)) ?? call.callId;
       const isCandidate = shareOf(`${name} ${key}`) < share;
       return of(
         isCandidate

@@ -32,6 +32,22 @@ export const ready = (model: Model): Model => timeouts(structured(model));
 export const userOf = ({ metadata }: CallInfo): string | undefined =>
   Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;
 
+/**
+ * What a function of the program returns as the key of a call: a string, or none. An empty one counts as none: otherwise, all
+ * calls without one would share it. Anything else, such as a promise, would be the same text for everyone.
+ */
+export const keyFrom = (owner: string, key: unknown): string | undefined => {
+  if (key === undefined || key === null || key === '') return undefined;
+  if (typeof key === 'string') return key;
+  const kind = isEventual(key) ? 'a promise: compute it before the call' : `this ${typeof key}`;
+  throw new MillraceError(
+    'config',
+    `${owner} must return a string, or undefined for none, not ${kind}.`,
+  );
+};
+
+const isEventual = having('then', '')[0];
+
 /** The error of a model or a source of the program, and a sentence that names the fix, if there is one. */
 export const failureOf = (what: string, cause: unknown, fix = ''): MillraceError => {
   if (isMillraceError(cause) && (fix === '' || cause.code === 'config')) return cause;

@@ -22,7 +22,7 @@ import {
 export interface SingleFlight<T> {
   /**
    * Subscribes to the request under way, or starts one. `start` gets a context for all readers: its demand is open while
-   * one of theirs is, and its reports reach them all. The request is aborted when the last reader has left. `read` maps an
+   * one of theirs is, it retries while one of them may, and its reports reach them all. The request is aborted when the last reader has left. `read` maps an
    * item for one reader; `pays` is true for the first reader that is still there, until one has read all.
    */
   readonly join$: (
@@ -85,8 +85,19 @@ const sharedContext = (
 ): ModelContext => ({
   ...first,
   demand: anyOpen(readers$),
+  retryBudget: jointBudget(readers$),
   report: (event) => readers$.value.forEach(({ report }) => report(event)),
   shortened: (messages) => readers$.value.forEach(({ shortened }) => shortened?.(messages)),
+});
+
+/**
+ * A retry is for all readers, so each pays for it. It is refused once none has one left: otherwise, the first to ask would decide
+ * how often the others may.
+ */
+const jointBudget = (
+  readers$: BehaviorSubject<readonly ModelContext[]>,
+): NonNullable<ModelContext['retryBudget']> => ({
+  take: () => readers$.value.map(({ retryBudget }) => retryBudget?.take() ?? true).some(Boolean),
 });
 
 /** The joint demand of readers: open while that of one is. */
