@@ -268,6 +268,21 @@ describe('T25: a deep agent', () => {
 describe('T25: the file system layer', () => {
   for (const { name, run } of layerContract(() => fileSystem(filesInMemory()))) it(name, run);
 
+  it.each([
+    ['nothing', () => undefined],
+    ['a promise', () => Promise.resolve(filesInMemory())],
+    ['another object', () => ({})],
+  ])('refuses a function that returns %s, before the model is asked', async (_, files) => {
+    const model = scriptedModel();
+    // @ts-expect-error: programs in JavaScript return anything
+    const called = createAgent({ model, use: [fileSystem(files)] }).call('x');
+    await expect(called).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining('must return a file system, such as filesInMemory()'),
+    });
+    expect(model.requests).toEqual([]);
+  });
+
   const whole = `first\n${'x'.repeat(30_000)}\nlast`;
   const search = tool({ name: 'search', description: 'Searches.', run: () => whole });
 

@@ -3,6 +3,7 @@ import {
   type CallInfo,
   type Interceptor,
   type Layer,
+  MillraceError,
   onCall,
   textBlock,
   textOf,
@@ -47,8 +48,10 @@ export const fileSystem = (files: FilesOf, options: FileSystemOptions = {}): Lay
   };
 };
 
+const [isFileSystem] = having('write$', '');
+
 export const isFiles: Rule = [
-  (value) => typeof value === 'function' || having('write$', '')[0](value),
+  (value) => typeof value === 'function' || isFileSystem(value),
   'a file system, such as filesInMemory(), or a function that returns one',
 ];
 
@@ -59,10 +62,19 @@ const oncePerFamily = (filesOf: (root: CallInfo) => FileSystem) => {
   const known = new WeakMap<CallInfo, FileSystem>();
   return (call: CallInfo): FileSystem => {
     const root = rootOf(call);
-    const files = known.get(root) ?? filesOf(root);
+    const files = known.get(root) ?? asFileSystem(filesOf(root));
     known.set(root, files);
     return files;
   };
+};
+
+/** Without it, each tool call would fail alone: a program in JavaScript may return anything, such as a promise. */
+const asFileSystem = (files: FileSystem): FileSystem => {
+  if (isFileSystem(files)) return files;
+  throw new MillraceError(
+    'config',
+    'fileSystem(): the function must return a file system, such as filesInMemory(), and no promise of one.',
+  );
 };
 
 const rootOf = (call: CallInfo): CallInfo =>
