@@ -260,13 +260,16 @@ const partsOf = (layer: Layer): readonly string[] => [
   ...hooksOf(layer).map(({ type }) => `on ${type}`),
 ];
 
+/** Kinds of steps that journals keep under a former name. */
+const stepNames: ReadonlyMap<string, string> = new Map([['seat', 'queue']]);
+
 /** Marks the subscriptions to the steps of a call. */
 const markingSteps =
   (next: Perform, { mark }: Noted): Perform =>
   (step) =>
     defer(() => {
       const { id, kind, cut } = step;
-      const at = { mark: 'step', id, kind } as const;
+      const at = { mark: 'step', id, kind: stepNames.get(kind) ?? kind } as const;
       let isCut = false;
       let isMarked = false;
       const end = (phase: 'ended' | 'failed' | 'cut' | 'cancelled'): void => {

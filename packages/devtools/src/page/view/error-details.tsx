@@ -12,11 +12,15 @@ export const ErrorDetails = ({ error }: { readonly error: unknown }) => {
   const chain = chainOf(error);
   const [first] = chain;
   if (first === undefined) return null;
-  if (chain.length === 1 && stringOf(first['stack']) === '') return <Facts error={first} />;
+  const what = [
+    ...(chain.some(({ stack }) => stringOf(stack) !== '') ? ['stack'] : []),
+    ...(chain.length > 1 ? ['cause'] : []),
+  ].join(' and ');
+  if (what === '') return <Facts error={first} />;
   return (
     <div class="error-details">
       <button type="button" class="more" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        {isOpen ? 'Hide' : 'Show'} stack and cause
+        {isOpen ? 'Hide' : 'Show'} {what}
       </button>
       {isOpen && chain.map((one, index) => <Cause key={index} error={one} isFirst={index === 0} />)}
     </div>
