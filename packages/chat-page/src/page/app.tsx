@@ -22,7 +22,7 @@ export const App = (props: {
   const { server, name, settings } = props;
   const { list, send, reportToOthers } = useChats(server);
   const [id, setId] = useState(() => idInUrl() ?? newId());
-  const models = useMemo(() => chosenModelIn(tabStorage(), settings.models), []);
+  const models = useMemo(() => chosenModelIn(tabStorage(), location.pathname, settings.models), []);
   const [model, setModel] = useState(models.read);
   const choose = (chosen: string) => {
     models.write(chosen);

@@ -3,7 +3,7 @@ import { ArgumentsFields, editOf, readEdit } from './arguments-form.js';
 import { mustDecideAgain } from './approving.js';
 import { Ask, TabLink } from './ask.js';
 import { parsedJson } from './fields.js';
-import { ActionsContext, focusCard, focusWrong } from './pieces.js';
+import { ActionsContext, focusCard, focusNext, focusWrong } from './pieces.js';
 import type { Problems } from './schema-fields.js';
 import type { Verdict } from './server.js';
 import { useTool } from './tools.js';
@@ -51,7 +51,7 @@ export const ApprovalForm = (props: {
     const back = mode;
     setMode('sent');
     setProblem('');
-    focusCard(form.current);
+    focusNext(form.current);
     actions?.decide$({ ...approval, input }, verdict).subscribe({
       error: (error: unknown) => {
         setProblem(error instanceof Error ? error.message : 'It failed.');

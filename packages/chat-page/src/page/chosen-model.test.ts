@@ -12,16 +12,16 @@ const kept = () => {
 
 it('is the first model, until the tab has chosen another one', () => {
   const storage = kept();
-  expect(chosenModelIn(storage, []).read()).toBe(undefined);
-  expect(chosenModelIn(storage, ['small', 'large']).read()).toBe('small');
-  chosenModelIn(storage, ['small', 'large']).write('large');
-  expect(chosenModelIn(storage, ['small', 'large']).read()).toBe('large');
+  expect(chosenModelIn(storage, '/', []).read()).toBe(undefined);
+  expect(chosenModelIn(storage, '/', ['small', 'large']).read()).toBe('small');
+  chosenModelIn(storage, '/', ['small', 'large']).write('large');
+  expect(chosenModelIn(storage, '/', ['small', 'large']).read()).toBe('large');
 });
 
 it('is no model that the site does not offer any more', () => {
   const storage = kept();
-  chosenModelIn(storage, ['small', 'large']).write('large');
-  expect(chosenModelIn(storage, ['small', 'medium']).read()).toBe('small');
+  chosenModelIn(storage, '/', ['small', 'large']).write('large');
+  expect(chosenModelIn(storage, '/', ['small', 'medium']).read()).toBe('small');
 });
 
 it('is not kept by a storage that is full', () => {
@@ -31,6 +31,16 @@ it('is not kept by a storage that is full', () => {
       throw new Error('The quota is exceeded.');
     },
   };
-  chosenModelIn(full, ['small', 'large']).write('large');
-  expect(chosenModelIn(full, ['small', 'large']).read()).toBe('small');
+  chosenModelIn(full, '/', ['small', 'large']).write('large');
+  expect(chosenModelIn(full, '/', ['small', 'large']).read()).toBe('small');
+});
+
+it('is that of one page: pages of other agents with the same models keep theirs', () => {
+  const storage = kept();
+  const pages = ['/', '/billing', '/billing/', '/support'];
+  const models = ['small', 'large'];
+  chosenModelIn(storage, '/billing', models).write('large');
+  expect(pages.map((page) => chosenModelIn(storage, page, models).read())).toEqual(
+    pages.map((page) => (page === '/billing' ? 'large' : 'small')),
+  );
 });

@@ -61,6 +61,17 @@ export const focusCard = (form: Element | null | undefined): void => {
   (card?.querySelector<HTMLElement>('summary') ?? card?.closest<HTMLElement>('.messages'))?.focus();
 };
 
+/**
+ * A form was submitted, and will be gone: the focus goes to the card of the next one, or to where people type. There, the keyboard
+ * of a touch screen would cover the answer: the focus stays at the card.
+ */
+export const focusNext = (form: Element | null | undefined): void => {
+  const forms = [...document.querySelectorAll('.messages .tool form')];
+  const next = forms.slice(forms.findIndex((it) => it === form) + 1).at(0);
+  focusCard(next ?? form);
+  if (next === undefined && !matchMedia('(hover: none)').matches) focusMessage();
+};
+
 /** Moves the focus to the first field with a problem, once it is drawn: screen readers then read the problem. */
 export const focusWrong = (form: Element | null): void => {
   requestAnimationFrame(() => {

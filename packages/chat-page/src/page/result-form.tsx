@@ -1,6 +1,6 @@
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Ask, Chosen, TabLink } from './ask.js';
-import { ActionsContext, focusCard, focusWrong } from './pieces.js';
+import { ActionsContext, focusNext, focusWrong } from './pieces.js';
 import { FieldView } from './schema-form.js';
 import {
   askedBy,
@@ -47,7 +47,7 @@ export const ResultForm = (props: {
   }
   const end = (outcome: ToolOutcome, form: HTMLElement | null) => {
     sent.current = true;
-    focusCard(form);
+    focusNext(form);
     send?.(outcome);
   };
   if (given !== undefined) {
@@ -200,7 +200,7 @@ export const UncertainForm = ({ uncertain }: { readonly uncertain: Uncertain }) 
       disabled={isSent}
       aria-pressed={chosen === outcome}
       onClick={(event) => {
-        focusCard(event.currentTarget.form);
+        focusNext(event.currentTarget.form);
         send?.({ type: 'settle', toolCallId, outcome });
       }}
     >

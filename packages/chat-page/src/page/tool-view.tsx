@@ -18,7 +18,7 @@ import {
   type Uncertain,
   waitingIn,
 } from './ui-message.js';
-import { Raw, Values } from './values-view.js';
+import { isEmpty, Raw, Values } from './values-view.js';
 
 type ToolStatus =
   | ToolPart['state']
@@ -233,12 +233,13 @@ const Arguments = (props: {
   readonly schema: Fields;
 }) => {
   const { asked, schema } = props;
-  const { input, inputText = '' } = props.part;
+  const { input, inputText = '', state } = props.part;
   // Arguments that still arrive, or that are no JSON, are no values.
   if (input === undefined || typeof input === 'string') {
     const text = input ?? inputText;
-    return text === '' ? null : <Raw value={text} />;
+    return text === '' ? <None isComing={state === 'input'} /> : <Raw value={text} />;
   }
+  if (asked === undefined && isEmpty(input)) return <None />;
   return (
     <>
       <Values label="Asked for" value={asked} schema={schema} />
@@ -250,6 +251,11 @@ const Arguments = (props: {
     </>
   );
 };
+
+/** The body of a card never is empty. */
+const None = ({ isComing = false }: { readonly isComing?: boolean }) => (
+  <small>{isComing ? 'The arguments are still arriving.' : 'No arguments.'}</small>
+);
 
 const openStates: ReadonlySet<ToolStatus> = new Set(['failed', 'denied', 'cancelled', 'uncertain']);
 

@@ -40,7 +40,7 @@ interface ValueProps {
   readonly depth: number;
 }
 
-const isEmpty = (value: unknown): boolean =>
+export const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
 const ValueView = ({ value, schema, depth }: ValueProps) => {
