@@ -33,7 +33,7 @@ export const userOf = ({ metadata }: CallInfo): string | undefined =>
   Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;
 
 /**
- * What a function of the program returns as the key of a call: a string, or none. An empty one counts as none: otherwise, all
+ * Returns the key of a call that a function of the program gave: a string, or none. An empty one counts as none: otherwise, all
  * calls without one would share it. Anything else, such as a promise, would be the same text for everyone.
  */
 export const keyFrom = (owner: string, key: unknown): string | undefined => {

@@ -83,7 +83,7 @@ describe('C13: calls of several users', () => {
       let asked = 0;
       const flaky: Model = {
         name: 'flaky',
-        // eslint-disable-next-line rxjs-x/no-ignored-notifier -- a model, which the loop subscribes to
+
         stream$: () => answers[asked++] ?? of(),
       };
       const model = retry(flaky, { minMs: 5, maxMs: 5, jitter: 0 });
