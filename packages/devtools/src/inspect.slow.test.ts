@@ -557,3 +557,22 @@ describe('the devtools of a process', () => {
     });
   });
 });
+
+it('names the step of the queue of a session, not as journals keep it', async () => {
+  const { inspect, log } = opened();
+  const queued: Layer = {
+    name: 'queued',
+    call:
+      ({ perform }) =>
+      (next) =>
+      (call) =>
+        perform({ kind: 'seat', id: 'queue', input: undefined, run: () => of('seated') }).pipe(
+          switchMap(() => next(call)),
+        ),
+  };
+  const agent = createAgent({ model: scriptedModel([text('Hi.')]), use: [queued] });
+  await inspect(agent).call('Hello');
+  const kinds = log().flatMap((item) => (isMark(item) && item.mark === 'step' ? [item.kind] : []));
+  expect(kinds).toContain('queue');
+  expect(kinds).not.toContain('seat');
+});
