@@ -160,6 +160,14 @@ describe('X32: an integer that JavaScript cannot hold', () => {
     );
   });
 
+  it('is found at every offset, with each number of digits', () => {
+    for (const digits of [16, 17, 18, 19, 20, 24]) {
+      const integer = 10n ** BigInt(digits) - 7n;
+      for (let offset = 0; offset < 32; offset += 1)
+        expect(exactJson(`${' '.repeat(offset)}${integer} `)).toBe(integer);
+    }
+  });
+
   it('other JSON is read as by JSON.parse', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

@@ -23,12 +23,12 @@ export const exactJson = (text: string): unknown => {
   }
 };
 
-/** A longer number has one character in sixteen, and the eighth before or after it. */
+/** A longer number has one character in sixteen, and of those five apart from it two in a row: more than the ten digits of a timestamp. */
 const hasLongNumber = (text: string): boolean => {
   for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
-    const code = text.charCodeAt(at);
-    if (code > 57 || code < 46) continue;
-    if (!isDigit(text, at - inexactLength / 2) && !isDigit(text, at + inexactLength / 2)) continue;
+    if (!isDigit(text, at)) continue;
+    const [before, after] = [isDigit(text, at - 5), isDigit(text, at + 5)];
+    if (before ? !after && !isDigit(text, at - 10) : !after || !isDigit(text, at + 10)) continue;
     if (longNumber.test(text.slice(at - inexactLength + 1, at + inexactLength))) return true;
   }
   return false;
