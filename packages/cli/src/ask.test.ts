@@ -100,7 +100,7 @@ describe('ask$', () => {
   it('ends the call when the output breaks', () => {
     const { stream } = fakeOutput();
     const { interrupt$, heard, requests } = asked(stream);
-    const broken = new Error('write EPIPE');
+    const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
     stream.emit('error', broken);
     expect([heard, requests.left, interrupt$.observed]).toEqual([[broken], 1, false]);
   });
