@@ -1,4 +1,4 @@
-import { MillraceError } from 'millrace';
+import { MillraceError, restoreAsyncContext } from 'millrace';
 import {
   type Client,
   StreamableHTTPClientTransport,
@@ -35,7 +35,12 @@ import {
 import { type Announced, announcements, clientOf, type RequestOf, rootsOf$ } from './client.js';
 import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
 import { overHttp, tooLong } from './http.js';
-import { createEnter, createMessageReader, type MessageReader } from './message-reader.js';
+import {
+  createEnter,
+  createMessageReader,
+  type Enter,
+  type MessageReader,
+} from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
 import { createOpenRequests, type OpenRequests } from './open-requests.js';
 import { overStdio } from './stdio.js';
@@ -43,8 +48,10 @@ import { overStdio } from './stdio.js';
 /** A request to a server, with the options that the SDK needs. */
 export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
-export interface Connection extends Pick<MessageReader, 'leftOut'>, Pick<OpenRequests, 'during$'> {
+export interface Connection extends Pick<MessageReader, 'leftOut'> {
   readonly client: Client;
+  /** Counts work of the server as an open request of an async context while it is subscribed to. Never emits. */
+  readonly held$: (enter: Enter) => Observable<never>;
   readonly announced: Announced;
   /** Counts the announced changes of the tool list, and how many of them the list contains. */
   readonly version$: BehaviorSubject<number>;
@@ -114,7 +121,9 @@ export const connect$ = (server: Server, ofProgram = createEnter()): Observable<
         const leftOut = (): readonly string[] => reader.leftOut();
         const isLost = (): boolean => subscriber.closed;
         const own = { client, announced, version$, listed$, leftOut, isLost };
-        subscriber.next({ ...own, request$, during$ });
+        const held$ = (enter: Enter): Observable<never> =>
+          during$(new Observable<never>(() => reader.hold(enter)));
+        subscriber.next({ ...own, request$, held$ });
       },
       (cause: unknown) => end(failureOf(server, 'to connect', cause)),
     );
@@ -283,6 +292,7 @@ export const createLink = (server: Server): Link => {
         if (isConnection(it)) return it;
         throw it ?? notConnected(server, 'to connect');
       }),
+      restoreAsyncContext(),
     );
   const on$ = <T>(connection: Connection, doing: string, ask: Ask<T>): Observable<T> =>
     connection.request$(doing, ask).pipe(tap(() => (losses = 0)));

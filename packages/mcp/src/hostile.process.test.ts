@@ -141,7 +141,7 @@ describe('T20: a server that lists bad tools', () => {
     expect(descriptions['bad_sly']?.length).toBe(4_001);
     expect(descriptions['bad_empty']).toBe('The tool empty of bad.');
     expect(warnings).toEqual([
-      "'bad_rm_-rf__' of the MCP server 'bad' is left out: the name is taken.",
+      "'bad_rm_-rf__' of the MCP server 'bad' is left out: the name is taken. Choose the tool you need with 'include' or 'exclude', and restart.",
     ]);
   });
 

@@ -20,6 +20,8 @@ export interface MessageReader {
    * questions. If that is not known, that of the program: the callback must not take one user for another.
    */
   contextOf(questionId: unknown): Enter;
+  /** Counts work of a server, such as a task between two polls, as an open request that can lead to questions, until the returned function is called. */
+  hold(enter: Enter): () => void;
   /** Why entries of lists were left out. Each is returned once. */
   leftOut(): readonly string[];
 }
@@ -49,23 +51,39 @@ export const createEnter = (): Enter => {
 
 /** Whether servers ask questions during a request. */
 const leadsToQuestions = (method: string): boolean =>
-  /^(?:tools\/call|prompts\/get|resources\/read|completion\/complete|tasks\/.+)$/u.test(method);
+  /^(?:tools\/call|prompts\/get|resources\/read|completion\/complete)$/u.test(method) ||
+  isOfTask(method);
+
+/** Whether a request is about a task, which is open before and after it. */
+const isOfTask = (method: string): boolean => method.startsWith('tasks/');
 
 const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage']);
 
 /** The maximum number of kept reasons. */
 const mostReasons = 20;
 
-/** The async contexts of open requests. */
+/** The async contexts of open requests, and of tasks, which last longer than the requests about them. */
 const createContexts = (ofProgram: Enter) => {
   const contexts = new Map<string, Enter>();
+  const lasting = new Map<unknown, Enter>();
+  const hold = (key: unknown, enter: Enter): (() => void) => {
+    lasting.set(key, enter);
+    return () => void lasting.delete(key);
+  };
   return {
     begin: (id: string, method: string): void => {
-      if (leadsToQuestions(method)) contexts.set(id, createEnter());
+      if (!leadsToQuestions(method)) return;
+      const enter = createEnter();
+      contexts.set(id, enter);
+      if (!isOfTask(method)) hold(id, enter);
     },
-    end: (id: string): void => void contexts.delete(id),
+    end: (id: string): void => {
+      contexts.delete(id);
+      lasting.delete(id);
+    },
+    hold: (enter: Enter): (() => void) => hold({}, enter),
     of: (id: string | undefined): Enter => {
-      const [only, ...others] = contexts.values();
+      const [only, ...others] = lasting.values();
       const own = id === undefined && others.length === 0 ? only : contexts.get(id ?? '');
       return own ?? ofProgram;
     },
@@ -119,6 +137,7 @@ export const createMessageReader = (ofProgram: Enter): MessageReader => {
         const own$ = ended$.pipe(filter((id) => id === request));
         return methods.has(request) ? own$ : own$.pipe(startWith(request));
       }),
+    hold: (enter) => contexts.hold(enter),
     contextOf: (questionId) => contexts.of(askedIn.get(questionId)),
     leftOut: () => {
       const all = reasons;

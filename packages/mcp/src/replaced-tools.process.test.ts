@@ -31,7 +31,7 @@ describe('T20: two tools of a server with one name for models', () => {
     expect(await namesIn(servers)).toEqual(['bad_use']);
     expect(later.results['bad_pay_it']).toMatch(/No tool is named 'bad_pay_it'/u);
     expect(later.warnings.join()).toContain(
-      "'bad_pay_it' of the MCP server 'bad' is left out: the name is taken.",
+      "'bad_pay_it' of the MCP server 'bad' is left out: the name is taken. Choose the tool you need with 'include' or 'exclude', and restart.",
     );
   });
 

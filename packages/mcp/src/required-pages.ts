@@ -1,4 +1,4 @@
-import { MillraceError } from 'millrace';
+import { MillraceError, restoreAsyncContext } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import {
@@ -111,6 +111,7 @@ const completed$ = (
       race(done$.pipe(filter((done) => done === id)), timer(completeMs, scheduler)).pipe(
         take(1),
         map(() => true),
+        restoreAsyncContext(),
       );
     return using(
       () => announced$.subscribe(done$),

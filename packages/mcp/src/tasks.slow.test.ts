@@ -104,6 +104,48 @@ describe.each([
     expect(store.calls).not.toContain('tasks/cancel');
   });
 
+  it.each(['tasks/get', 'tasks/result'])(
+    'of a suspended call has its result after a broken %s',
+    async (method) => {
+      const store = await create();
+      const servers = held(store, { timeouts: { connectMs: 5_000, suspendMs: 0 } });
+      const agent = createAgent({ model: scriptedModel([toolCall('web_bake')]), use: [servers] });
+      const { suspensions = [] } = await sessions(agent).open('1').call('Bake.');
+      store.now.state = completed;
+      let failures = 0;
+      store.other[method] = (_message, request, response) => {
+        failures += 1;
+        if (failures === 2) Reflect.deleteProperty(store.other, method);
+        if (failures === 1) request.socket.destroy();
+        else send(response, 503);
+      };
+      const output = await firstValueFrom(servers.taskResult$(suspensions[0] as Suspension));
+      expect(JSON.stringify(output)).toContain('baked');
+      expect(failures).toBe(method === 'tasks/result' && version === '2026-07-28' ? 0 : 2);
+    },
+  );
+
+  it('is not taken for a later task with its id, of a server that has restarted', async () => {
+    const store = await create();
+    const servers = held(store, { timeouts: { connectMs: 5_000, suspendMs: 0 } });
+    const agent = createAgent({ model: scriptedModel([toolCall('web_bake')]), use: [servers] });
+    const { suspensions = [] } = await sessions(agent).open('1').call('Bake.');
+    store.now.state = { ...completed, createdAt: '2026-02-02T00:00:00Z' };
+    await expect(
+      firstValueFrom(servers.taskResult$(suspensions[0] as Suspension)),
+    ).rejects.toMatchObject({
+      code: 'server',
+      message: expect.stringContaining("has lost the task 't1': another one has its id now"),
+    });
+    store.now.state = { status: 'working' };
+    const patient = held(store);
+    later(store, { ...completed, createdAt: '2026-02-02T00:00:00Z' });
+    expect(await bake(patient)).toContain('another one has its id now');
+    store.now.state = completed;
+    expect(await bake(patient)).toBe('baked');
+    expect(store.calls).not.toContain('tasks/cancel');
+  });
+
   it.each([
     [5, 'baked'],
     [6, 'HTTP 503'],

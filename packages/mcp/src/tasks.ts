@@ -17,7 +17,6 @@ import {
   identity,
   map,
   type MonoTypeOperatorFunction,
-  NEVER,
   noop,
   type Observable,
   of,
@@ -37,6 +36,7 @@ import { answerTo$ } from './client.js';
 import { type Ask, isConnection, type Link } from './connection.js';
 import { outputOf } from './content.js';
 import { shownTo } from './failure.js';
+import { createEnter } from './message-reader.js';
 import { backOff, type Server } from './server-options.js';
 import { cleaned } from './text.js';
 
@@ -46,6 +46,7 @@ import { cleaned } from './text.js';
  */
 export interface Task {
   readonly id: string;
+  readonly createdAt: string | undefined;
   readonly status: string;
   readonly message: string | undefined;
   readonly pollMs: number;
@@ -57,6 +58,8 @@ interface StoredTask {
   readonly server: string;
   readonly tool: string;
   readonly taskId: string;
+  /** Tells it from a later task with its id, as a server that counts from 1 again after a restart has. */
+  readonly createdAt?: string;
 }
 
 /** The shortest and the longest wait before a task is asked for again, in milliseconds, and the usual one. */
@@ -87,6 +90,7 @@ export const taskIn = (raw: unknown): Task | undefined => {
 const taskOf = (fields: Readonly<Record<string, unknown>>): Task | undefined => {
   const {
     taskId: id,
+    createdAt,
     status,
     statusMessage,
     pollIntervalMs,
@@ -96,6 +100,7 @@ const taskOf = (fields: Readonly<Record<string, unknown>>): Task | undefined => 
   const asked = typeof pollInterval === 'number' && pollInterval > 0 ? pollInterval : usualPollMs;
   return {
     id,
+    createdAt: typeof createdAt === 'string' ? createdAt : undefined,
     status,
     message: typeof statusMessage === 'string' ? cleaned(statusMessage, 500) : undefined,
     pollMs: Math.min(Math.max(asked, leastPollMs), mostPollMs),
@@ -127,7 +132,11 @@ export const taskOutput$ = (
     const cancel = (): void => {
       if (!isOver) cancelTask$(link, task.id).subscribe({ error: noop });
     };
-    const stored: StoredTask = { server: server.name, tool, taskId: task.id };
+    const { id: taskId, createdAt } = task;
+    const stored: StoredTask = {
+      ...{ server: server.name, tool, taskId },
+      ...(createdAt !== undefined && { createdAt }),
+    };
     return awaited$(server, link, task, { ...awaiting, over }).pipe(
       suspendMs === undefined
         ? identity
@@ -137,6 +146,7 @@ export const taskOutput$ = (
             with: () => of(suspend({ mcpTask: stored }, { from: 'program', by })),
           }),
       tap(over),
+      whileOpen(link),
       finalize(cancel),
     );
   });
@@ -149,9 +159,9 @@ export const storedTask = (suspension: Suspension): StoredTask | undefined => {
   const { request } = suspension;
   const stored = suspension.by === by && isRecord(request) ? request['mcpTask'] : undefined;
   if (!isRecord(stored)) return undefined;
-  const { server, tool, taskId } = stored;
+  const { server, tool, taskId, createdAt } = stored;
   return typeof server === 'string' && typeof tool === 'string' && typeof taskId === 'string'
-    ? { server, tool, taskId }
+    ? { server, tool, taskId, ...(typeof createdAt === 'string' && { createdAt }) }
     : undefined;
 };
 
@@ -159,11 +169,13 @@ export const storedTask = (suspension: Suspension): StoredTask | undefined => {
 export const resumedTask$ = (
   server: Server,
   link: Link,
-  { taskId, tool }: StoredTask,
+  { tool, taskId: id, createdAt }: StoredTask,
   scheduler: SchedulerLike,
 ): Observable<ToolOutput> =>
-  polled$(link, taskId).pipe(
+  polled$(link, { id, createdAt }).pipe(
+    patient(server, scheduler),
     switchMap((task) => awaited$(server, link, task, { tool, scheduler, report: noop })),
+    whileOpen(link),
   );
 
 export const cancelTask$ = (link: Link, taskId: string): Observable<undefined> =>
@@ -181,15 +193,32 @@ const asking =
   (client, options) =>
     client.request({ method, params: { ...params } }, anything, options);
 
-const polled$ = (link: Link, taskId: string): Observable<Task> =>
+/** Errors if the server now has another task with this id. */
+const polled$ = (
+  link: Link,
+  { id: taskId, createdAt }: Pick<Task, 'id' | 'createdAt'>,
+): Observable<Task> =>
   link.request$('to report the state of a task', asking('tasks/get', { taskId })).pipe(
     map((result) => {
       const fields = isRecord(result) && isRecord(result['task']) ? result['task'] : result;
       const task = isRecord(fields) ? taskOf({ taskId, ...fields }) : undefined;
+      const isOther =
+        createdAt !== undefined && task?.createdAt !== undefined && task.createdAt !== createdAt;
+      if (isOther) throw new ReplacedTask(taskId);
       if (task?.id === taskId) return task;
       throw new MillraceError('invalidResponse', `The state of the task '${taskId}' is not valid.`);
     }),
   );
+
+/** The server has lost the task: another one has its id. */
+class ReplacedTask extends MillraceError {
+  constructor(taskId: string) {
+    super(
+      'server',
+      `The server has lost the task '${cleaned(taskId, 100)}': another one has its id now. It is unknown whether its work was done.`,
+    );
+  }
+}
 
 const isWorking = ({ status }: Task): boolean =>
   status === 'working' || status === 'input_required';
@@ -206,17 +235,8 @@ const awaited$ = (
     let polls = 0;
     const answered = new Set<string>();
     const later$ = defer(() =>
-      timer(latest.pollMs, scheduler).pipe(switchMap(() => polled$(link, task.id))),
-    ).pipe(
-      retry({
-        count: mostFailures,
-        resetOnSuccess: true,
-        delay: (error: unknown, failures) =>
-          isPassing(error)
-            ? timer(backOff(server, failures), scheduler)
-            : throwError(() => (error instanceof Error ? error : new Error(String(error)))),
-      }),
-    );
+      timer(latest.pollMs, scheduler).pipe(switchMap(() => polled$(link, task))),
+    ).pipe(patient(server, scheduler));
     return defer(() => (polls++ === 0 ? of(task) : later$)).pipe(
       tap((now) => {
         if (now.message !== undefined && now.message !== latest.message) {
@@ -228,11 +248,16 @@ const awaited$ = (
       repeat(),
       takeWhile((now) => isWorking(now) && !asksInBand(now), true),
       takeLast(1),
-      tap((now) => {
-        if (!isWorking(now)) over();
+      tap({
+        next: (now) => {
+          if (!isWorking(now)) over();
+        },
+        // The other task is not to be cancelled.
+        error: (error: unknown) => {
+          if (error instanceof ReplacedTask) over();
+        },
       }),
-      switchMap((now) => ended$(server, link, now)),
-      whileOpen(link),
+      switchMap((now) => ended$(server, link, now).pipe(patient(server, scheduler))),
     );
   });
 
@@ -240,13 +265,27 @@ const awaited$ = (
 const whileOpen =
   <T>({ current$ }: Link): MonoTypeOperatorFunction<T> =>
   (task$) =>
-    using(
-      () =>
-        current$
-          .pipe(switchMap((it) => (isConnection(it) ? it.during$(NEVER) : EMPTY)))
-          .subscribe(),
-      () => task$,
-    );
+    defer(() => {
+      const enter = createEnter();
+      return using(
+        () =>
+          current$
+            .pipe(switchMap((it) => (isConnection(it) ? it.held$(enter) : EMPTY)))
+            .subscribe(),
+        () => task$,
+      );
+    });
+
+/** Repeats a request about a task, which changes nothing, after a failure of the way to the server: the work is done there. */
+const patient = <T>(server: Server, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
+  retry({
+    count: mostFailures,
+    resetOnSuccess: true,
+    delay: (error: unknown, failures) =>
+      isPassing(error)
+        ? timer(backOff(server, failures), scheduler)
+        : throwError(() => (error instanceof Error ? error : new Error(String(error)))),
+  });
 
 /** Whether a failure is one of the way to the server, or of its moment. */
 const isPassing = (error: unknown): boolean =>

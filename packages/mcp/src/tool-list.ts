@@ -257,7 +257,7 @@ const toolListOf = (
     if (isFree) byName.set(tool.name, tool);
     else {
       warnings.push(
-        `'${nameShownTo(server, tool.name)}' of the MCP server '${owner}' is left out: the name is taken.`,
+        `'${nameShownTo(server, tool.name)}' of the MCP server '${owner}' is left out: the name is taken. Choose the tool you need with 'include' or 'exclude', and restart.`,
       );
     }
     return isFree;

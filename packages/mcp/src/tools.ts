@@ -1,4 +1,12 @@
-import { MillraceError, type Tool, tool, type ToolContext, textBlock, toolOutput } from 'millrace';
+import {
+  MillraceError,
+  restoreAsyncContext,
+  type Tool,
+  tool,
+  type ToolContext,
+  textBlock,
+  toolOutput,
+} from 'millrace';
 import { jsonSchema } from 'millrace/schema';
 import type { Client, Progress, Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
@@ -190,6 +198,8 @@ const upToDate$ = ({ current$ }: Link, scheduler: SchedulerLike): Observable<unk
       filter((version) => version >= awaited),
       take(1),
       timeout({ first: settleMs, scheduler, with: () => of(0) }),
+      // The list is read in the async context of the call that opened the connection.
+      restoreAsyncContext(),
     );
   });
 
