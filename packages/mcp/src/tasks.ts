@@ -58,7 +58,7 @@ interface StoredTask {
   readonly server: string;
   readonly tool: string;
   readonly taskId: string;
-  /** Tells it from a later task with its id, as a server that counts from 1 again after a restart has. */
+  /** Distinguishes it from a later task with its id, as a server that counts from 1 again after a restart has. */
   readonly createdAt?: string;
 }
 
