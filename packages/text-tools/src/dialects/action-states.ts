@@ -1,5 +1,4 @@
-import type { ToolDeclaration } from 'millrace';
-import { exactJson, isSameJson, isTooDeep } from 'millrace/values';
+import { readParameters } from '../formats/read-calls.js';
 import type { ParserState, ActionContext, State } from './parser-state.js';
 import type { JsonStates } from './json-states.js';
 import {
@@ -11,9 +10,8 @@ import {
   maxPeek,
 } from './scanner.js';
 import { isCompletion, isNone, readNamed, type ReadingContext } from './read-entry.js';
-import { parameterOf } from './read-input.js';
-import { emptyReading, unreadable, type Reading } from './parse-result.js';
-import { takeRun } from './cursor.js';
+import { emptyReading, unreadable } from './parse-result.js';
+import { takeRun } from '../cursor.js';
 
 const maxName = 200;
 
@@ -206,7 +204,10 @@ export const createActionStates = (parser: ParserState, json: JsonStates) => {
         return false;
       }
       cursor.take(length);
-      return json.settle(readParameters(name, cursor.latest, needs));
+      const [{ input: given, problem } = {}] = readParameters(cursor.latest, name, needs.tools);
+      return json.settle(
+        problem === undefined ? readNamed(name, given, needs) : unreadable(problem, name),
+      );
     };
     return true;
   };
@@ -250,42 +251,3 @@ const isNoAction = (name: string, needs: ReadingContext): boolean =>
     /^(?:n\/a|none(?: is)?(?: needed| required| necessary)|no (?:further |more )?(?:actions?|tools?)(?: is| are)?(?: needed| required| necessary)?)\.?$/i.test(
       name,
     ));
-
-const readParameters = (name: string, text: string, needs: ReadingContext): Reading => {
-  const tool = needs.tools.get(name);
-  const input = new Map<string, unknown>();
-  let at = 0;
-  const pattern = /\s*<parameter=([^<>\n]{1,100})>/gy;
-  for (;;) {
-    pattern.lastIndex = at;
-    const [lead, given] = pattern.exec(text) ?? [];
-    if (lead === undefined || given === undefined) break;
-    const key = given.trim();
-    const end = text.indexOf('</parameter>', at + lead.length);
-    if (end < 0) return unreadable(`The parameter '${key}' is not closed.`, name);
-    const read = readParameter(text.slice(at + lead.length, end), key, tool);
-    if (read === undefined) return unreadable(`The parameter '${key}' is not JSON.`, name);
-    if (input.has(key) && !isSameJson(input.get(key), read.value)) {
-      return unreadable(`The parameter '${key}' occurs twice.`, name);
-    }
-    input.set(key, read.value);
-    at = end + '</parameter>'.length;
-  }
-  return text.slice(at).trim() === ''
-    ? readNamed(name, Object.fromEntries(input), needs)
-    : unreadable('There is text between the parameters.', name);
-};
-
-const readParameter = (
-  written: string,
-  key: string,
-  tool: ToolDeclaration | undefined,
-): { readonly value: unknown } | undefined => {
-  const text = written.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
-  const schema = parameterOf(tool, key);
-  if (schema?.['type'] === 'string') return { value: text };
-  const value = exactJson(text);
-  if (value !== undefined && !isTooDeep(value)) return { value };
-  const types = schema === undefined ? ['string'] : [schema['type']].flat();
-  return types.includes('string') ? { value: text } : undefined;
-};

@@ -1,4 +1,4 @@
-import type { Cursor } from './cursor.js';
+import type { Cursor } from '../cursor.js';
 import type { ParserState, Found } from './parser-state.js';
 import { lookAhead, fenceAt, type FenceLine, maxPeek, type Undecided } from './scanner.js';
 

@@ -30,9 +30,6 @@ const longestCommand = 16;
 export const createJsonScan = (listener?: TextListener) => {
   const missing: string[] = [];
   const keys: string[] = [];
-  let depth = 0;
-  let colons = 0;
-  let isMismatched = false;
   let quote = '';
   let isKey = false;
   let awaitsKey = false;
@@ -144,12 +141,11 @@ export const createJsonScan = (listener?: TextListener) => {
   const open = (character: string): void => {
     missing.push(closers[character] ?? '');
     keys.push('');
-    depth = Math.max(depth, missing.length);
     awaitsKey = character === '{';
     word = '';
   };
-  const close = (character: string): void => {
-    if (missing.pop() !== character) isMismatched = true;
+  const close = (): void => {
+    missing.pop();
     keys.pop();
     awaitsKey = false;
   };
@@ -161,10 +157,9 @@ export const createJsonScan = (listener?: TextListener) => {
         break;
       case '}':
       case ']':
-        close(character);
+        close();
         break;
       case ':':
-        colons += 1;
         if (awaitsKey && keys.length > 0 && keys.length <= maxPath) {
           keys[keys.length - 1] = word.trim();
           listener?.keyed(path());
@@ -235,35 +230,21 @@ export const createJsonScan = (listener?: TextListener) => {
     get missing() {
       return missing;
     },
-    get isMismatched() {
-      return isMismatched;
-    },
-    get depth() {
-      return depth;
-    },
-    get colons() {
-      return colons;
-    },
     get open() {
       return quote === '' ? undefined : { path: path(), isKey };
-    },
-    get last() {
-      return last;
     },
     literals,
   };
 };
 
-export const scanned = (text: string): JsonScan & { readonly end: number | undefined } => {
+export const scanned = (text: string): JsonScan => {
   const scan = createJsonScan();
   let at = 0;
-  let end: number | undefined;
-  while (at < text.length && end === undefined) {
+  while (at < text.length) {
     const { to, stop } = scan.feed(text, at);
-    at = stop === 'mark' ? text.length : to;
-    if (stop === 'closed') end = to;
+    at = stop === 'closed' || stop === 'mark' ? text.length : to;
   }
-  return { ...scan, end };
+  return scan;
 };
 
 /** LaTeX commands that models write with one backslash, which JSON reads as an escape. */

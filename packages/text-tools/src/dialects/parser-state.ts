@@ -2,7 +2,7 @@ import type { Dialect } from './dialects.js';
 import type { ParseResult, Reading } from './parse-result.js';
 import type { LabelWords, Undecided } from './scanner.js';
 import type { ReadingContext } from './read-entry.js';
-import type { Cursor } from './cursor.js';
+import type { Cursor } from '../cursor.js';
 import type { OutputChannel } from './output-channel.js';
 
 export type State = () => boolean;

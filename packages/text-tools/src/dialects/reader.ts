@@ -23,7 +23,8 @@ import {
   repeatedLabel,
   tagAt,
 } from './scanner.js';
-import { createCursor, createEnding, takeRun } from './cursor.js';
+import { createCursor, takeRun } from '../cursor.js';
+import { createEnding } from './ending.js';
 import { type ToolTable, toolTable } from './read-entry.js';
 import { createOutputChannel } from './output-channel.js';
 import { createThoughtStates } from './thought-states.js';

@@ -1,4 +1,4 @@
-import type { Cursor } from './cursor.js';
+import type { Cursor } from '../cursor.js';
 
 export type Undecided = 'more';
 

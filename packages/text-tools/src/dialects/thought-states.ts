@@ -1,4 +1,4 @@
-import type { Cursor } from './cursor.js';
+import type { Cursor } from '../cursor.js';
 import type { Found, ParserState, State } from './parser-state.js';
 import { hasToolCall, resetToThought } from './parse-result.js';
 import { type Mark, maxPeek, type Tag, tagAt, type Undecided } from './scanner.js';

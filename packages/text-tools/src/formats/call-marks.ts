@@ -51,7 +51,7 @@ const harmonyMark =
   (reading: Reading, { beginCall, beginThought }: CallMarksInit) =>
   (): Found => {
     const { cursor, init } = reading;
-    const next = cursor.peek();
+    const next = cursor.peek(maxHead);
     // The space before may indent it.
     if (!reading.isStart && /^\s/.test(next)) return undefined;
     const [whole, before, channel, after] = harmonyHeader.exec(next) ?? [];
@@ -108,7 +108,7 @@ const bareMark =
   (): Found => {
     const { cursor, init } = reading;
     if (!reading.isStart || init.formats.length === 0) return undefined;
-    const next = cursor.peek();
+    const next = cursor.peek(maxHead);
     if (bareName(next, init.tools) !== undefined) {
       beginCall(bareCall, undefined, 0);
       return true;

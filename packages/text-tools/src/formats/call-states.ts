@@ -70,8 +70,11 @@ const bracketedStates = (reading: Reading, open: OpenCall, settle: Settle) => {
 
   const bracketed: State = () => {
     if (cursor.left === 0 && !cursor.isEnd) return false;
-    const end = open.scan.feed(cursor.text, cursor.at);
-    open.body += cursor.takeTo(end?.end ?? -1);
+    let end: ReturnType<typeof open.scan.feed>;
+    open.body += cursor.scan((text, from) => {
+      end = open.scan.feed(text, from);
+      return end?.end ?? text.length;
+    });
     if (end === undefined && !cursor.isEnd) return false;
     const closed = end?.isClosed === true ? true : closedHere();
     if (closed === 'more') return false;
@@ -95,7 +98,7 @@ const bracketedStates = (reading: Reading, open: OpenCall, settle: Settle) => {
   };
   /** Arguments are one object. If another one follows, both are what the model wrote, which core refuses. */
   const argumentsRest: State = () => {
-    const next = cursor.peek();
+    const next = cursor.peek(maxHead);
     const [between = ''] = /^[\s;,]*/.exec(next) ?? [];
     const rest = next.slice(between.length);
     if (/^\[?\s*$/.test(rest) && next.length < maxHead && !cursor.isEnd) return false;
@@ -129,7 +132,7 @@ const bareRestState =
   ): State =>
   () => {
     const { cursor } = reading;
-    const next = cursor.peek();
+    const next = cursor.peek(maxHead);
     if (next.trim() === '') {
       open.body += cursor.take(next.length);
       if (cursor.left > 0) return true;
@@ -160,14 +163,14 @@ const markedState =
   ({ cursor }: Reading, open: OpenCall, settle: Settle): State =>
   () => {
     const [close = ''] = open.format.closes;
-    const end = cursor.text.indexOf(close, cursor.at);
-    if (end < 0) {
+    const end = cursor.find(close);
+    if (end === undefined) {
       const held = cursor.isEnd ? 0 : close.length - 1;
       open.body += cursor.take(Math.max(0, cursor.left - held));
       if (cursor.isEnd) settle(true);
       return cursor.isEnd;
     }
-    open.body += cursor.takeTo(end);
+    open.body += cursor.take(end);
     settle(false);
     return true;
   };
@@ -215,7 +218,7 @@ const afterCallState =
   () => {
     const { cursor } = reading;
     const { format } = open;
-    const next = cursor.peek();
+    const next = cursor.peek(maxHead);
     const space = next.length - next.trimStart().length;
     if (space === cursor.left) {
       if (cursor.isEnd) reading.toText();

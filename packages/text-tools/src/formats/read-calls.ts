@@ -1,5 +1,5 @@
 import type { ToolDeclaration } from 'millrace';
-import { exactJson, isRecord, isSameJson, parsedJson } from 'millrace/values';
+import { exactJson, isRecord, isSameJson, isTooDeep, parsedJson } from 'millrace/values';
 import { readPython } from './python.js';
 
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
@@ -216,7 +216,6 @@ export const readParameters: ReadBody = (body, name = '', tools) => {
     const { key, from, close } = found;
     const end = body.indexOf(close, from);
     if (end < 0) return broken(`The parameter '${key}' is not closed.`);
-    if (input.has(key)) return broken(`The parameter '${key}' occurs twice.`);
     const text = body
       .slice(from, end)
       .replace(/^\r?\n/, '')
@@ -225,6 +224,9 @@ export const readParameters: ReadBody = (body, name = '', tools) => {
     const read = typed(text, types);
     if (read === undefined) {
       return broken(`The parameter '${key}' is not JSON, but its type is ${types.join(' or ')}.`);
+    }
+    if (input.has(key) && !isSameJson(input.get(key), read.value)) {
+      return broken(`The parameter '${key}' occurs twice.`);
     }
     input.set(key, read.value);
     at = end + close.length;
@@ -272,7 +274,7 @@ const typed = (
   if (isText && !(types.includes('null') && text === 'null')) return { value: text };
   const trimmed = text.trim();
   const value = constants.has(trimmed) ? constants.get(trimmed) : exactJson(trimmed);
-  if (value !== undefined) return { value };
+  if (value !== undefined && !isTooDeep(value)) return { value };
   return types.length === 0 ? { value: text } : undefined;
 };
 

@@ -16,7 +16,7 @@ export const createReader = (init: ReaderInit) => {
   const text: State = () => {
     if (reading.cursor.left === 0) return false;
     const isQuoted =
-      reading.cursor.isInCode ||
+      reading.cursor.isQuoted() ||
       (reading.cursor.isIndented && reading.hasText && !reading.writer.isCut);
     const found = isQuoted ? undefined : firstOf(marks, (look) => look());
     if (found !== undefined) return found === true;
@@ -42,7 +42,8 @@ export const createReader = (init: ReaderInit) => {
     );
   const run = (): void => {
     while (reading.state());
-    cursor.compact();
+    cursor.mark();
+    cursor.cut();
   };
   const push = (piece: string): void => {
     cursor.push(piece);

@@ -1,5 +1,5 @@
 import type { ModelChunk } from 'millrace';
-import { type Cursor, createCursor, leadsOf, maxHead } from './cursor.js';
+import { createMarkCursor, leadsOf, type MarkCursor, maxHead } from './cursor.js';
 import type { Format, ThinkingTag } from './formats.js';
 import type { ToolTable, WrittenCall } from './read-calls.js';
 import { createWriter, type Writer } from './writer.js';
@@ -37,7 +37,7 @@ export const callInText =
 /** The part of a reader that marks, calls and thoughts share. */
 export interface Reading {
   readonly init: ReaderInit;
-  readonly cursor: Cursor;
+  readonly cursor: MarkCursor;
   readonly writer: Writer;
   state: State;
   /** Whether nothing but thoughts and space has come so far. */
@@ -60,7 +60,7 @@ export interface Reading {
 
 export const createReading = (init: ReaderInit, text: State): Reading => {
   const { tags, formats } = init;
-  const cursor = createCursor(
+  const cursor = createMarkCursor(
     leadsOf(['<', ...tags.flat(), ...formats.map(({ open }) => open || '[')]),
   );
   const writer = createWriter(init.emit);
@@ -134,7 +134,7 @@ const heldCalls = (
 });
 
 const headIn = (
-  cursor: Cursor,
+  cursor: MarkCursor,
   head: RegExp,
   from: number,
 ): RegExpExecArray | 'more' | undefined => {

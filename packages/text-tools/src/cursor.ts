@@ -1,7 +1,7 @@
-/** The buffered text of a reply. `taken` is the text since the last mark, `latest` that since the last cut. */
+/** The text of a reply as it arrives. `taken` is the text since the last mark, `latest` that since the last cut. */
 export type Cursor = ReturnType<typeof createCursor>;
 
-export const createCursor = () => {
+export const createCursor = (onLineBreak = (): void => undefined) => {
   let text = '';
   let at = 0;
   let isEnd = false;
@@ -24,6 +24,7 @@ export const createCursor = () => {
     head = ((line < 0 ? head : '') + piece.slice(line + 1)).slice(0, 4);
     isInCode = (line < 0 && isInCode) !== (marks % 2 === 1);
     isLineStart = line < 0 ? isLineStart && isBlank : isBlank;
+    if (line >= 0) onLineBreak();
     return piece;
   };
   return {
@@ -52,10 +53,14 @@ export const createCursor = () => {
       pattern.lastIndex = at + from;
       return (pattern.exec(text)?.index ?? text.length) - at;
     },
-    take,
-    scan: (look: (text: string, from: number) => number) => {
-      take(look(text, at) - at);
+    /** The number of characters before a mark. */
+    find: (mark: string): number | undefined => {
+      const found = text.indexOf(mark, at);
+      return found < 0 ? undefined : found - at;
     },
+    take,
+    /** Takes the text up to the position that `look` returns. */
+    scan: (look: (text: string, from: number) => number) => take(look(text, at) - at),
     mark: () => {
       taken = '';
     },
@@ -70,6 +75,15 @@ export const createCursor = () => {
     },
     get isInCode() {
       return isInCode;
+    },
+    /** A mark ends a line, and code. */
+    beginLine: () => {
+      isLineStart = true;
+      isInCode = false;
+      head = '';
+    },
+    get isIndented() {
+      return /^(?: {4}|\t)/.test(head);
     },
     /** Whether the line is one of a block quote. */
     get isInQuote() {
@@ -87,65 +101,4 @@ export const takeRun = (cursor: Cursor, marks: RegExp): string => {
     return cursor.take(cursor.lengthUntil(/\S/g, 0));
   }
   return cursor.take(cursor.lengthUntil(marks, 1));
-};
-
-/** Markers of the end of a turn: removed from the end, with everything after them. */
-const ends = ['<|im_end|>', '<|eot_id|>', '<|end|>', '<end_of_turn>', '</s>'];
-const begins = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>'];
-const maxHeld = 120;
-
-const nextTurn =
-  /<(?:\|im_end\||\|eot_id\||\|end\||end_of_turn)>\s{0,9}<(?:\|im_start\||\|start_header_id\||start_of_turn)>/;
-
-/** Removes the markers at the end of a turn from the text that a reader gets. */
-export const createEnding = () => {
-  let held = '';
-  let last = '';
-  let hasOpening = false;
-  let isOver = false;
-
-  const keep = (text: string): string => {
-    let at = text.indexOf('<', Math.max(0, text.length - maxHeld));
-    while (at >= 0 && !mayEnd(text.slice(at))) at = text.indexOf('<', at + 1);
-    held = at < 0 ? '' : text.slice(at);
-    return at < 0 ? text : text.slice(0, at);
-  };
-  return {
-    push: (piece: string) => {
-      // `<s>` and `</s>` also mean strikethrough.
-      hasOpening ||= (last + piece).includes('<s>');
-      last = (last + piece).slice(-2);
-      const text = held + piece;
-      const turn = nextTurn.exec(text)?.index;
-      if (turn === undefined) return keep(text);
-      isOver = true;
-      held = '';
-      return text.slice(0, turn);
-    },
-    end: () => {
-      const isMark = isWhole(held) && !(hasOpening && held.includes('</s>'));
-      const rest = isMark ? '' : held;
-      held = '';
-      return rest;
-    },
-    get held() {
-      return held.length;
-    },
-    get isOver() {
-      return isOver;
-    },
-  };
-};
-
-const afterMarks = (text: string): string => {
-  const token = ends.find((it) => text.startsWith(it));
-  return token === undefined ? text : afterMarks(text.slice(token.length).trimStart());
-};
-
-const isWhole = (text: string): boolean => afterMarks(text) === '';
-
-const mayEnd = (text: string): boolean => {
-  const rest = afterMarks(text);
-  const followsMark = rest.length < text.length;
-  return [...ends, ...(followsMark ? begins : [])].some((it) => it.startsWith(rest));
 };
