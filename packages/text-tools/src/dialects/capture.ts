@@ -1,4 +1,4 @@
-import { createJsonScan, type JsonScan } from './json-scan.js';
+import { createJsonScan, type JsonScan } from '../json-scan.js';
 import type { OutputChannel } from './output-channel.js';
 import type { ParseResult } from './parse-result.js';
 import { isCompletion, isNone, mayBeFlag, type ReadingContext, toolNamed } from './read-entry.js';

@@ -1,6 +1,6 @@
 import type { ParserState, ActionContext, State } from './parser-state.js';
 import { type Capture, emittingCapture, silentCapture } from './capture.js';
-import { withDoubled } from './json-scan.js';
+import { withDoubled } from '../json-scan.js';
 import { closeFence } from './fence-marks.js';
 import type { Reading } from './parse-result.js';
 import { addCalls, addFault, actionInText, repairedFrom, invalidate } from './parse-result.js';

@@ -7,7 +7,7 @@ import {
   readJson,
   toExactJson,
 } from 'millrace/values';
-import { scanned } from './json-scan.js';
+import { createJsonScan, feedValue } from '../json-scan.js';
 import { isReadable, readable, textOf } from './readable-answer.js';
 import { isEmptyValue, parameterOf, readInput } from './read-input.js';
 import { isKnownKey, isOneOf, keys, plainKey } from './scanner.js';
@@ -343,7 +343,9 @@ const checked = (
 };
 
 const cutAnswer = (text: string, needs: ReadingContext): Reading | undefined => {
-  const { open, missing } = scanned(text);
+  const scan = createJsonScan();
+  feedValue(scan, text);
+  const { open, missing } = scan;
   if (open?.isKey !== false) return undefined;
   const end = open.path.findIndex((key) => isOneOf(keys.answer, key)) + 1;
   if (end === 0 || !isReadable(open.path.slice(end))) return undefined;

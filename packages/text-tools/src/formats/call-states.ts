@@ -1,12 +1,13 @@
 import { firstOf, type Found, maxHead } from './cursor.js';
 import { bareCall, bareJsonCall, bareName, type Format } from './formats.js';
-import { areJsonCalls, createScan, type WrittenCall } from './read-calls.js';
+import { areJsonCalls, type WrittenCall } from './read-calls.js';
+import { createJsonScan, feedValue, type JsonScan } from '../json-scan.js';
 import type { Reading, State } from './reading.js';
 
 interface OpenCall {
   format: Format;
   named: string | undefined;
-  scan: ReturnType<typeof createScan>;
+  scan: JsonScan;
   /** Its opening mark, and what came after it. */
   lead: string;
   body: string;
@@ -53,7 +54,7 @@ const startOf = (
 ): OpenCall => ({
   format,
   named,
-  scan: createScan(),
+  scan: createJsonScan(undefined, true),
   lead,
   body: '',
   isOwn: format.isToken === true || isLineStart,
@@ -70,9 +71,9 @@ const bracketedStates = (reading: Reading, open: OpenCall, settle: Settle) => {
 
   const bracketed: State = () => {
     if (cursor.left === 0 && !cursor.isEnd) return false;
-    let end: ReturnType<typeof open.scan.feed>;
+    let end: ReturnType<typeof feedValue>;
     open.body += cursor.scan((text, from) => {
-      end = open.scan.feed(text, from);
+      end = feedValue(open.scan, text, from);
       return end?.end ?? text.length;
     });
     if (end === undefined && !cursor.isEnd) return false;
@@ -93,7 +94,7 @@ const bracketedStates = (reading: Reading, open: OpenCall, settle: Settle) => {
     firstOf([...open.format.closes, ...reading.pending], (close) => cursor.startsWith(close));
   const readAnother = (length: number): void => {
     open.body += cursor.take(length);
-    open.scan = createScan();
+    open.scan = createJsonScan(undefined, true);
     reading.state = bracketed;
   };
   /** Arguments are one object. If another one follows, both are what the model wrote, which core refuses. */

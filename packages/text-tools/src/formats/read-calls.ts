@@ -1,5 +1,6 @@
 import type { ToolDeclaration } from 'millrace';
 import { exactJson, isRecord, isSameJson, isTooDeep, parsedJson } from 'millrace/values';
+import { createJsonScan, feedValue } from '../json-scan.js';
 import { readPython } from './python.js';
 
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
@@ -19,41 +20,6 @@ export type ReadBody = (
   name: string | undefined,
   tools: ToolTable,
 ) => readonly WrittenCall[];
-
-/** Scans a bracketed value in pieces, to find its end outside of strings. Also ends at a `<`, which no value has there. */
-export const createScan = () => {
-  let depth = 0;
-  let quote = '';
-  let isEscaped = false;
-  let last = '';
-  return {
-    /** Returns the position after the value, or before a mark, if the text has either. */
-    feed: (
-      text: string,
-      from: number,
-    ): { readonly end: number; readonly isClosed: boolean } | undefined => {
-      for (let at = from; at < text.length; at += 1) {
-        const character = text.charAt(at);
-        if (quote !== '') {
-          if (isEscaped) isEscaped = false;
-          else if (character === '\\') isEscaped = true;
-          else if (character === quote) quote = '';
-          continue;
-        }
-        if (character === '<') return { end: at, isClosed: false };
-        // An apostrophe within a word opens nothing.
-        if (character === '"' || (character === "'" && '{[(,:='.includes(last))) quote = character;
-        else if ('{[('.includes(character)) depth += 1;
-        else if ('}])'.includes(character)) {
-          depth -= 1;
-          if (depth <= 0) return { end: at + 1, isClosed: true };
-        }
-        if (character.trim() !== '') last = character;
-      }
-      return undefined;
-    },
-  };
-};
 
 /** The members of a JSON object, or what was meant as one, with their values as written: each member may have several. */
 type Members = ReadonlyMap<string, readonly string[]>;
@@ -84,7 +50,7 @@ const membersOf = (text: string): Members => {
 
 const valueEnd = (text: string, at: number, plain: RegExp): number => {
   const first = text.charAt(at);
-  if ('{['.includes(first)) return createScan().feed(text, at)?.end ?? text.length;
+  if ('{['.includes(first)) return endOf(text, at);
   if (first === '"' || first === "'") {
     for (let end = at + 1; end < text.length; end += 1) {
       if (text.charAt(end) === '\\') end += 1;
@@ -97,6 +63,9 @@ const valueEnd = (text: string, at: number, plain: RegExp): number => {
   return plain.lastIndex;
 };
 
+const endOf = (text: string, from: number): number =>
+  feedValue(createJsonScan(), text, from)?.end ?? text.length;
+
 /** The objects of a list, or those that follow each other, as written. */
 const itemsOf = (text: string): readonly string[] => {
   const items: string[] = [];
@@ -104,7 +73,7 @@ const itemsOf = (text: string): readonly string[] => {
   for (;;) {
     const from = text.indexOf('{', at);
     if (from < 0) return items;
-    const end = createScan().feed(text, from)?.end ?? text.length;
+    const end = endOf(text, from);
     items.push(text.slice(from, end));
     at = end;
   }

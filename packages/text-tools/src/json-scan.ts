@@ -18,7 +18,7 @@ const quotes: Readonly<Record<string, string>> = {
   '‘': '’',
   '`': '`',
 };
-const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
+const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']', '(': ')' };
 
 /** Longer strings are not reported, and paths are only tracked to this depth. */
 const maxLength = 200;
@@ -26,8 +26,9 @@ const maxPath = 6;
 
 const longestCommand = 16;
 
-/** Scans a JSON value, or what was meant as one, in pieces of any length, to find its end. */
-export const createJsonScan = (listener?: TextListener) => {
+/** Scans a JSON value, or what was meant as one, in pieces of any length, to find its end. With `isPython`, also a call. */
+export const createJsonScan = (listener?: TextListener, isPython = false) => {
+  const beforeQuote = isPython ? '{[(,:=' : '{[,:';
   const missing: string[] = [];
   const keys: string[] = [];
   let quote = '';
@@ -158,6 +159,14 @@ export const createJsonScan = (listener?: TextListener) => {
       case '}':
       case ']':
         close();
+        if (missing.length === 0) return 'closed';
+        break;
+      case '(':
+        if (isPython) open(character);
+        break;
+      case ')':
+        if (isPython) close();
+        if (isPython && missing.length === 0) return 'closed';
         break;
       case ':':
         if (awaitsKey && keys.length > 0 && keys.length <= maxPath) {
@@ -177,7 +186,7 @@ export const createJsonScan = (listener?: TextListener) => {
       case "'":
       case '‘':
       case '`':
-        if (last === '' || '{[,:'.includes(last)) openText(character);
+        if (last === '' || beforeQuote.includes(last)) openText(character);
         return;
       case '<':
         return 'mark';
@@ -187,7 +196,7 @@ export const createJsonScan = (listener?: TextListener) => {
         if (awaitsKey && word.length < maxLength) word += character;
     }
     if (character.trim() !== '') last = character;
-    return missing.length === 0 ? 'closed' : undefined;
+    return undefined;
   };
   const inComment = (character: string): void => {
     const isOver = comment === 'line' ? character === '\n' : before === '*' && character === '/';
@@ -237,14 +246,19 @@ export const createJsonScan = (listener?: TextListener) => {
   };
 };
 
-export const scanned = (text: string): JsonScan => {
-  const scan = createJsonScan();
-  let at = 0;
+/** Feeds text from a position up to the end of the value, or to a mark. Returns nothing if more text has to follow. */
+export const feedValue = (
+  scan: JsonScan,
+  text: string,
+  from = 0,
+): { readonly end: number; readonly isClosed: boolean } | undefined => {
+  let at = from;
   while (at < text.length) {
     const { to, stop } = scan.feed(text, at);
-    at = stop === 'closed' || stop === 'mark' ? text.length : to;
+    at = to;
+    if (stop !== undefined && stop !== 'line') return { end: to, isClosed: stop === 'closed' };
   }
-  return scan;
+  return undefined;
 };
 
 /** LaTeX commands that models write with one backslash, which JSON reads as an escape. */
