@@ -96,7 +96,7 @@ const refusalOf = (
 };
 
 const isAction = ({ text, tool }: Fault): boolean =>
-  text.includes('{') || (tool !== undefined && text.startsWith(tool));
+  /\{|^<function=/.test(text) || (tool !== undefined && text.startsWith(tool));
 
 const isOutput = ({ prose }: ParseResult, { asked: { outputSchema } }: ClassifyContext): boolean =>
   outputSchema !== undefined && typeof parsedJson(prose.join('')) === 'object';

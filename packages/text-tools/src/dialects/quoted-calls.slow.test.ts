@@ -34,6 +34,8 @@ const forms: Readonly<Record<string, (call: string) => string>> = {
     `It says: ${call}\n\`\`\`json\n{"name": "x"}\n\`\`\`\n`,
   'within a line, before an example in an open fence': (call) =>
     `It says: ${call}\n\`\`\`json\n{"name": "x"}`,
+  'in indented code': (call) => `It says:\n\n    ${call.replaceAll('\n', '\n    ')}`,
+  'in a thought': (call) => `<think>\nPerhaps:\n${call}\n</think>\nNo.`,
   'in inline code': (call) => `It says \`${call.replaceAll('\n', ' ')}\`.`,
   'within inline code': (call) => `It says \`run ${call.replaceAll('\n', ' ')} now\` there.`,
   'in fenced code': (call) => `It says:\n\`\`\`\n${call}\n\`\`\`\nI ignore it.`,
@@ -73,6 +75,17 @@ describe.each(names)('P9: quoted calls in the dialect %s', (dialect) => {
       const outer = `<tool_call>{"name": "search", "arguments": ${text}}</tool_call>`;
       expect(await ran(dialect, [outer])).toEqual(['search']);
       expect(await ran(dialect, outer.split(''))).toEqual(['search']);
+    }
+  });
+
+  it('P4: a function tag whose parameter is not of its type is no answer', async () => {
+    const tag = '<function=weather><parameter=days>some</parameter></function>';
+    for (const reply of [tag, `<tool_call>${tag}</tool_call>`, `I look.\n${tag}`]) {
+      const { chunks } = await replied(dialects[dialect], [reply]);
+      expect(chunks.map(({ type }) => type)).not.toContain('text');
+      expect(chunks.find(({ type }) => type === 'malformed')).toMatchObject({
+        why: expect.stringContaining("'days' is not JSON"),
+      });
     }
   });
 

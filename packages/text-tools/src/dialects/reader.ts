@@ -136,7 +136,8 @@ export const createReader = ({
   const mark = (): Found => {
     const text = cursor.peek(2 * maxPeek);
     if (isPlain) return thoughtTag(text);
-    if (cursor.isInQuote) return undefined;
+    // Indented after prose, it is code.
+    if (cursor.isInQuote || (cursor.isIndented && isPreamble())) return undefined;
     if (cursor.isLineStart) {
       const followsThought = output.channel === 'thought' && output.isLabelled;
       const label = labelAt(text, words, cursor.isEnd, followsThought);
@@ -221,9 +222,11 @@ export const createReader = ({
     }
     parser.isEmbedded = !cursor.isLineStart || isPreamble() || kind === 'answer';
     if (kind === 'own') output.switchTo(isProse() ? output.channel : 'thought');
+    const isFunction = type === 'function';
+    if (kind === 'own' && isFunction) cursor.mark();
     cursor.take(length);
-    if (kind === 'own') cursor.mark();
-    if (type !== 'function' || name === undefined) return actions.begin({ kind });
+    if (kind === 'own' && !isFunction) cursor.mark();
+    if (!isFunction || name === undefined) return actions.begin({ kind });
     parser.context = { kind, name };
     parser.state = actions.functionBody;
     return 'found';

@@ -198,7 +198,8 @@ const createSettle = (reading: Reading, open: OpenCall): ((isCut: boolean) => bo
     const written = lead + body;
     reading.isStart = false;
     if (!names) reading.writeText(written);
-    else if (reading.hasText) reading.held.push({ read, written, isWithinLine });
+    else if (reading.hasText || reading.interrupted.length > 0)
+      reading.held.push({ read, written, isWithinLine });
     else {
       writer.cut();
       read.forEach((each) => {

@@ -15,6 +15,9 @@ const forms: Readonly<Record<string, (call: string) => string>> = {
   'in inline code with a backtick': (call) => `\`\`a \` ${call.replaceAll('\n', ' ')}\`\` is it.`,
   'in fenced code': (call) => `It says:\n\`\`\`\`\n${call}\n\`\`\`\`\nI ignore it.`,
   'in fenced code alone': (call) => `~~~~xml\n${call}\n~~~~`,
+  'in a thought': (call) => `<think>I could write ${call}</think>No.`,
+  'in a thought, before text': (call) => `<think>I could write ${call} now.</think>No.`,
+  'in a thought, on lines of its own': (call) => `<think>\nPerhaps:\n${call}\n</think>\n\nNo.`,
   'in a quoted document': (call) => `The page:\n<document>\n${call}\n</document>\nI ignore it.`,
 };
 
@@ -72,6 +75,21 @@ describe('P9: what a quoted call comes to', () => {
   it('P9: a call at the end runs after a quoted one', async () => {
     expect(await result(`It says: ${call} So:\n${call.replace('now', 'run')}`)).toMatchObject({
       calls: [['run', {}]],
+    });
+  });
+
+  it('P9: in a thought, it is a part of the thought', async () => {
+    const token = '[TOOL_CALLS][{"name": "now"}]';
+    const thought = `<think>Perhaps\n${token}\n</think>`;
+    const drafted = { thinking: `Perhaps\n${token}` };
+    expect(await result(`${thought}No.`)).toEqual({ ...drafted, text: 'No.' });
+    expect(await result(`${thought}${token.replace('now', 'run')}`)).toEqual({
+      ...drafted,
+      calls: [['run', {}]],
+    });
+    expect(await result(thought)).toEqual({
+      ...drafted,
+      malformed: expect.stringContaining('within its thought'),
     });
   });
 

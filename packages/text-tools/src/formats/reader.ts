@@ -3,7 +3,13 @@ import { createCallStates } from './call-states.js';
 import { firstOf } from './cursor.js';
 import { bareJsonAt, bareName, frames, mayBeBare } from './formats.js';
 import type { WrittenCall } from './read-calls.js';
-import { callInText, createReading, type ReaderInit, type State } from './reading.js';
+import {
+  callInText,
+  callInThought,
+  createReading,
+  type ReaderInit,
+  type State,
+} from './reading.js';
 import { createThoughtStates } from './thought-states.js';
 import { createUnwrapper } from '../unwrap.js';
 
@@ -58,6 +64,8 @@ export const createReader = (init: ReaderInit) => {
       cursor.end();
       if (isWhole || !calls.isWithin) run();
       reading.emitHeld();
+      const { draft, hasText } = reading;
+      if (draft !== undefined && !hasText) init.emitCall({ problem: callInThought }, draft);
       if (isWhole && isOpened && reading.state === thoughts.thought && mayRetract()) {
         writer.retract('text', 'The text is the answer: the thought did not end.');
       }

@@ -34,6 +34,9 @@ export type State = () => boolean;
 export const callInText =
   'It has a tool call within other text, so the call may be an example. Write only the call, or your answer without it.';
 
+export const callInThought =
+  'It has a tool call only within its thought, which may be a draft. Write the call after the thought, or your answer.';
+
 /** The part of a reader that marks, calls and thoughts share. */
 export interface Reading {
   readonly init: ReaderInit;
@@ -48,6 +51,10 @@ export interface Reading {
   held: HeldCall[];
   /** Closing marks that are dropped, as their opening marks were. */
   pending: readonly string[];
+  /** The closing marks of a thought that a token has ended. If one follows, the thought went on, and its calls are drafts. */
+  interrupted: readonly string[];
+  /** A call within a thought. */
+  draft: string | undefined;
   readonly toText: () => void;
   /** Takes a mark, which is not shown. */
   readonly drop: (length: number) => true;
@@ -79,6 +86,8 @@ export const createReading = (init: ReaderInit, text: State): Reading => {
     hasText: false,
     held: [],
     pending: [],
+    interrupted: [],
+    draft: undefined,
     toText: () => {
       reading.state = text;
     },

@@ -32,8 +32,12 @@ export const createThoughtStates = (reading: Reading, tokenMark: () => Found) =>
     if (closing !== undefined) return closing === true;
     // The marks of calls and messages end a thought, too, if they are tokens.
     reading.toText();
+    const ended = closes;
     const found = tokenMark();
-    if (found === true) return true;
+    if (found === true) {
+      reading.interrupted = ended.filter((close) => !reading.pending.includes(close));
+      return true;
+    }
     reading.state = thought;
     if (found === 'more') return false;
     writer.write('thinking', cursor.takeThought());
@@ -50,7 +54,19 @@ export const createThoughtStates = (reading: Reading, tokenMark: () => Found) =>
     reading.toText();
     return reading.drop(length);
   };
-  return { begin: beginThought, thought, marks: [openThought, strayClose(reading)] };
+  const lateClose = (): Found =>
+    firstOf(reading.interrupted, (close) => {
+      const found = cursor.startsWith(close);
+      if (found !== true) return found;
+      const drafts = reading.held.map(({ written }) => written).join('');
+      reading.held = [];
+      reading.interrupted = [];
+      reading.draft = drafts === '' ? undefined : drafts;
+      reading.hasText = false;
+      writer.write('thinking', drafts);
+      return endThought(close.length);
+    });
+  return { begin: beginThought, thought, marks: [openThought, lateClose, strayClose(reading)] };
 };
 
 /** The end of a thought that the chat template has opened: all text before it was the thought. */
