@@ -71,6 +71,8 @@ export const createMarkCursor = (leads: RegExp) => {
 const lookups = (cursor: Cursor) => ({
   /** Whether a mark is here, in any case: models vary the case of tags. */
   startsWith: (mark: string, from = 0): Found => {
+    const second = cursor.peek(1, from + 1);
+    if (second !== '' && second.toLowerCase() !== mark.charAt(1).toLowerCase()) return undefined;
     const piece = cursor.peek(mark.length, from).toLowerCase();
     const wanted = mark.toLowerCase();
     if (piece === wanted) return true;

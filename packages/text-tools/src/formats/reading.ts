@@ -51,7 +51,7 @@ export interface Reading {
   held: HeldCall[];
   /** Closing marks that are dropped, as their opening marks were. */
   pending: readonly string[];
-  /** The closing marks of a thought that a token has ended. If one follows, the thought went on, and its calls are drafts. */
+  /** The closing marks of a thought that a token has ended. If one follows, the calls before it are drafts. */
   interrupted: readonly string[];
   /** A call within a thought. */
   draft: string | undefined;
