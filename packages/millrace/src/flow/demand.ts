@@ -24,29 +24,38 @@ export const defaultHighWaterMark = 64;
 /** Creates the demand of one consumer. A level, not a count of credits, so filters do not consume it. */
 export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
   if (!(highWaterMark >= 1)) throw misuse(`createDemand() needs a high-water mark of at least 1.`);
-  let isOpen = true;
-  let released = false;
-  const level$ = new BehaviorSubject(isOpen);
-  return {
-    get isOpen() {
-      return isOpen;
-    },
-    // If the level changed during its delivery, later observers get the current one.
-    open$: level$.pipe(
-      map(() => isOpen),
-      distinctUntilChanged(),
-    ),
-    backlog: (waiting) => {
-      if (released) return;
-      if (waiting >= highWaterMark) level$.next((isOpen = false));
-      else if (waiting <= highWaterMark / 2) level$.next((isOpen = true));
-    },
-    release: () => {
-      released = true;
-      level$.next((isOpen = true));
-    },
-  };
+  return new Gate(highWaterMark);
 };
+
+class Gate implements DemandGate {
+  private readonly level$ = new BehaviorSubject(true);
+  // If the level changed during its delivery, later observers get the current one.
+  readonly open$ = this.level$.pipe(
+    map(() => this.isOpen),
+    distinctUntilChanged(),
+  );
+  private readonly highWaterMark: number;
+  private released = false;
+
+  constructor(highWaterMark: number) {
+    this.highWaterMark = highWaterMark;
+  }
+
+  get isOpen(): boolean {
+    return this.level$.value;
+  }
+
+  backlog(waiting: number): void {
+    if (this.released) return;
+    if (waiting >= this.highWaterMark) this.level$.next(false);
+    else if (waiting <= this.highWaterMark / 2) this.level$.next(true);
+  }
+
+  release(): void {
+    this.released = true;
+    this.level$.next(true);
+  }
+}
 
 /** The demand of a consumer without backpressure, as with a plain `subscribe`. */
 export const openDemand: Demand = createDemand();

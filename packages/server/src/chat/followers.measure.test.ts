@@ -63,6 +63,29 @@ it('S12: each client that follows a silent call takes the same memory, and gives
   expect(left).toBeLessThan(many / 5);
 });
 
+it('S12: a stream that is open does not hold its request', async () => {
+  const agent = createAgent({ name: 'silent', model: { name: 'silent', stream$: () => NEVER } });
+  const server = chatServer(agent, { onAccess: () => undefined });
+  const headers = { 'content-type': 'application/json' };
+  const message = { id: 'q', role: 'user', parts: [{ type: 'text', text: '?' }] };
+  const body = JSON.stringify({ id: 'a', messages: [message] });
+  const asked = await server.respond(
+    new Request('http://localhost/api/chat', { method: 'POST', headers, body }),
+  );
+  const open = async () => {
+    const request = new Request('http://localhost/api/chat/a/stream');
+    const reader = (await server.respond(request)).body?.getReader();
+    expect((await reader?.read())?.done).toBe(false);
+    return { reader, request: new WeakRef(request) };
+  };
+  const { reader, request } = await open();
+  await heap();
+  expect(request.deref()).toBeUndefined();
+  await reader?.cancel();
+  await asked.body?.cancel();
+  await server.close({ timeoutMs: 0 });
+});
+
 it('S12: a call that streams does not hold the body of its request', async () => {
   const agent = createAgent({ name: 'silent', model: { name: 'silent', stream$: () => NEVER } });
   let held = new WeakRef<object>({});

@@ -116,7 +116,7 @@ const events$ = (
     const isInTail = (): boolean => run.tail.has(afterSeq);
     /** Whether the event is the error that ended an earlier run of the call. */
     const isEarlierEnd = (event: AgentEvent): boolean =>
-      event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin ?? 0);
+      event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin() ?? 0);
     const part$ = defer(() => {
       isStored = !isInTail();
       return isStored
@@ -131,7 +131,7 @@ const events$ = (
       }),
     );
     const again = (): Observable<unknown> => {
-      const { begin } = run.tail;
+      const begin = run.tail.begin();
       // The stored events end with an earlier run: skip the sequence numbers up to the next run.
       if (isStored && !isInTail() && !run.hasEnded && begin !== undefined) afterSeq = begin;
       return isStored === isInTail() ? of(true) : EMPTY;

@@ -73,7 +73,7 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
         const found = routesAt(routes, request);
         const answering = createAnswering(request);
         let addCrossOrigin: AddCrossOrigin | undefined;
-        const ended = accessLog(answering, options.log);
+        const began = performance.now();
         return defer(() => {
           assertHost(request, options.hosts);
           addCrossOrigin = crossOrigin(request, options.origins, methodsOf(found));
@@ -82,7 +82,9 @@ export const createRoutes = (conversations: Conversations, options: RoutesOption
           catchError((cause: unknown) =>
             of(failure(cause, options.report, answering.route?.failed ?? shownTo(request))),
           ),
-          map((response) => watched(response, answering, addCrossOrigin, ended)),
+          map((response) =>
+            watched(response, answering, addCrossOrigin, accessLog(answering, began, options.log)),
+          ),
         );
       }),
     handles: (target) => {
@@ -127,19 +129,17 @@ const answered$ = (
   );
 };
 
-/** Returns the function that logs a response once it has ended. */
+/** Returns the function that logs a response once it has ended. A stream may be open for long, so it does not hold the request. */
 const accessLog = (
-  answering: Answering,
+  { request: { method, url }, user, streams }: Answering,
+  began: number,
   log: (entry: AccessEntry) => void,
 ): ((status: number) => void) => {
-  const began = performance.now();
+  const callId = streams?.callId;
   return (status) => {
     const ms = performance.now() - began;
-    const { request, user, streams } = answering;
-    const callId = streams?.callId;
     const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
-    const { pathname } = new URL(request.url);
-    log({ method: request.method, path: pathname, status, ms, ...who });
+    log({ method, path: new URL(url).pathname, status, ms, ...who });
   };
 };
 
@@ -164,7 +164,7 @@ const watched = (
   };
   const { streams } = answering;
   if (body !== null && streams?.body === body) {
-    streams.ended = end;
+    streams.end.ended = end;
   } else if (body !== null && (streams !== undefined || isEventStream(headers))) {
     // A stream of another kind, or a refusal after the call was joined.
     const stream = watchStream(body, (how) => {

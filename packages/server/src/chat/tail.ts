@@ -14,7 +14,7 @@ export interface Tail {
   /** Marks the end: no more events will arrive or become durable. */
   end(): void;
   /** The `seq` before the first event of this run, as long as that event is kept. Earlier events belong to earlier runs of the call. */
-  readonly begin: number | undefined;
+  begin(): number | undefined;
   /** Whether it has all events after the one with this `seq`. */
   has(afterSeq: number): boolean;
   /**
@@ -50,10 +50,8 @@ export const createTail = (): Tail => {
       hasEnded = true;
       changed$.next();
     },
-    get begin() {
-      return kept.omitted === 0 ? kept.omittedSeq : undefined;
-    },
-    has: (afterSeq) => kept.omittedSeq <= afterSeq,
+    begin: () => (kept.omitted() === 0 ? kept.omittedSeq() : undefined),
+    has: (afterSeq) => kept.omittedSeq() <= afterSeq,
     follow$: (afterSeq, demand = openDemand) =>
       new Observable((subscriber) => {
         let next = kept.positionAfter(afterSeq);
@@ -68,7 +66,7 @@ export const createTail = (): Tail => {
           }
           isPassing = false;
           const isOver = hasEnded && !durability.isShown(next);
-          if (next < kept.omitted || isOver) subscriber.complete();
+          if (next < kept.omitted() || isOver) subscriber.complete();
         };
         const error = (cause: unknown): void => subscriber.error(cause);
         subscriber.add(demand.open$.subscribe({ next: pass, error }));
@@ -85,12 +83,8 @@ const createKept = () => {
   let omittedSeq = 0;
   const total = (): number => omitted + events.length;
   return {
-    get omitted() {
-      return omitted;
-    },
-    get omittedSeq() {
-      return omittedSeq;
-    },
+    omitted: () => omitted,
+    omittedSeq: () => omittedSeq,
     at: (position: number): AgentEvent | undefined => events[position - omitted],
     positionAfter: (afterSeq: number): number => {
       const first = events.findIndex(({ seq }) => seq > afterSeq);
@@ -126,7 +120,7 @@ const createDurability = (kept: ReturnType<typeof createKept>) => {
     },
     update: (seq = durableSeq): void => {
       durableSeq = seq;
-      if (kept.omittedSeq <= durableSeq) durable = Math.max(durable, kept.omitted);
+      if (kept.omittedSeq() <= durableSeq) durable = Math.max(durable, kept.omitted());
       let event = kept.at(durable);
       while (event !== undefined && event.seq <= durableSeq) {
         durable += 1;

@@ -62,8 +62,10 @@ interface Streams {
   readonly leave: Leave;
   /** It reports its end itself: a stream around it would be one more for each reader. */
   readonly body: ReadableStream;
-  /** Called once it has ended. */
-  ended: (() => void) | undefined;
+  readonly end: {
+    /** Called once it has ended. */
+    ended: (() => void) | undefined;
+  };
 }
 
 /** The server that answers it. */
@@ -244,13 +246,15 @@ const streamed = (
   text$: (demand: Demand) => Observable<string>,
   { callId, leave, last }: StreamOfCall = { leave: noop },
 ): Response => {
+  // Its end is all that a stream holds: its request, with headers and a signal, may be freed.
+  const end: Streams['end'] = { ended: undefined };
   const onEnd: BodyOptions['onEnd'] = (how) => {
     leave(how === 'cancelled' ? how : 'ended');
-    answering.streams?.ended?.();
+    end.ended?.();
   };
-  const end = last === undefined ? undefined : lastEvent(last);
-  const body = toBody(text$, { heartbeatMs, onEnd, last: end });
-  answering.streams = { leave, body, ended: undefined, ...(callId !== undefined && { callId }) };
+  const lastText = last === undefined ? undefined : lastEvent(last);
+  const body = toBody(text$, { heartbeatMs, onEnd, last: lastText });
+  answering.streams = { leave, body, end, ...(callId !== undefined && { callId }) };
   return new Response(body, { headers });
 };
 

@@ -21,7 +21,7 @@ export interface CallParts {
   /** The ids in the client of its suspended tool calls. */
   readonly pending: readonly string[];
   /** The current or last message. */
-  readonly latest: ShownMessage | undefined;
+  readonly latest: () => ShownMessage | undefined;
   /** Treats a message that another call has shown for this one as its own. */
   adopt(message: ShownMessage): void;
   /** The client's id of a tool call in the current message. */
@@ -34,7 +34,7 @@ export const createCallParts = (by: CallRef): CallParts => {
   const steps = createSteps(by, messages);
   const tools = createToolParts(by, messages, steps.schemaOf);
   const close = (): readonly Part[] => [...steps.end(), ...tools.cancelSuspended()];
-  const pause = (): readonly Part[] => messages.current?.pause() ?? [];
+  const pause = (): readonly Part[] => messages.current()?.pause() ?? [];
 
   const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {
     // The message is about to be discarded.
@@ -45,14 +45,14 @@ export const createCallParts = (by: CallRef): CallParts => {
     return [
       ...parts,
       ...pause(),
-      ...toolCalls.flatMap((toolCall) => messages.current?.toolCall(toolCall) ?? []),
+      ...toolCalls.flatMap((toolCall) => messages.current()?.toolCall(toolCall) ?? []),
     ];
   };
   const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
     if (reply.reason === 'suspended') tools.keepSuspended();
     // A message that another call showed for this one may have been edited since.
     messages.reopen(reply.id);
-    const isShown = messages.current?.id === reply.id;
+    const isShown = messages.current()?.id === reply.id;
     const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
     if (!isShown && !hasMore) return close();
     const before = isShown ? [] : steps.next('reply');
@@ -65,11 +65,9 @@ export const createCallParts = (by: CallRef): CallParts => {
     by,
     pending: tools.pending,
     close,
-    get latest() {
-      return messages.latest;
-    },
+    latest: messages.latest,
     adopt: messages.adopt,
-    toolCallId: (localId) => messages.current?.toolCallId(localId),
+    toolCallId: (localId) => messages.current()?.toolCallId(localId),
     take: (event) => {
       switch (event.type) {
         case 'postReasoning':

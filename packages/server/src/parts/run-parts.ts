@@ -4,7 +4,7 @@ import type { CallEnd, Part, CallRef } from './part.js';
 
 /** Converts the events of a root call and its sub-agents to parts. */
 export interface RunParts {
-  readonly hasEnded: boolean;
+  hasEnded(): boolean;
   take(event: AgentEvent): readonly Part[];
   /** Ends the open sub-agent calls, then the root call with `end`. */
   end(end: CallEnd): readonly Part[];
@@ -31,7 +31,8 @@ export const createRunParts = (isJoined = false): RunParts => {
     const { by } = parts;
     calls.delete(by.callId);
     const last = attribute(call, parts.close());
-    if (parts.latest !== undefined) shownAs?.parts.adopt(parts.latest);
+    const latest = parts.latest();
+    if (latest !== undefined) shownAs?.parts.adopt(latest);
     // The usage of a reply includes the sub-agents.
     const total = end.status === 'replied' ? end.reply.usage : addUsage(usage, childUsage);
     const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
@@ -42,9 +43,7 @@ export const createRunParts = (isJoined = false): RunParts => {
     which.toReversed().flatMap((call) => ended(call, end));
 
   return {
-    get hasEnded() {
-      return hasBegun && calls.size === 0;
-    },
+    hasEnded: () => hasBegun && calls.size === 0,
     end: (end) => {
       const open = [...calls.values()];
       const isRoot = ({ parts }: OpenCall): boolean => parts.by.parentId === undefined;

@@ -9,8 +9,8 @@ export interface ShownMessage {
   readonly id: string;
   /** Its id in the client. */
   readonly messageId: string;
-  readonly hasBegun: boolean;
-  readonly text: string;
+  readonly hasBegun: () => boolean;
+  readonly text: () => string;
   chunk(chunk: ChunkOf): readonly Part[];
   appendText(text: string): readonly Part[];
   /** Shows the citations in these blocks that it has not shown. */
@@ -58,12 +58,8 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     id,
     messageId,
     pause,
-    get hasBegun() {
-      return blocks.count > 0 || tools.size > 0 || media.length > 0;
-    },
-    get text() {
-      return blocks.text;
-    },
+    hasBegun: () => blocks.count() > 0 || tools.size > 0 || media.length > 0,
+    text: blocks.text,
     chunk: ({ kind, delta, toolCall, citation }) => {
       if (citation !== undefined) return [source(citation)];
       if (kind === 'text' || kind === 'thinking') return blocks.append(kind, delta);
@@ -106,12 +102,8 @@ const createShownBlocks = (by: CallRef, messageId: string) => {
   };
   return {
     pause,
-    get count() {
-      return count;
-    },
-    get text() {
-      return texts.join('');
-    },
+    count: () => count,
+    text: (): string => texts.join(''),
     append: (kind: ShownBlock['kind'], delta: string): readonly Part[] => {
       if (delta === '') return [];
       if (kind === 'text') texts.push(delta);

@@ -5,9 +5,9 @@ import { createShownMessage, type ShownMessage } from './shown-message.js';
 /** The messages of one call, one after the other. */
 export interface ShownMessages {
   /** The message that is shown now. */
-  readonly current: ShownMessage | undefined;
+  current(): ShownMessage | undefined;
   /** The current or last message of the step. A reply that repeats a message of an earlier step is shown again. */
-  readonly latest: ShownMessage | undefined;
+  readonly latest: () => ShownMessage | undefined;
   /** The tool calls of the current message that were denied. */
   readonly denied: Set<string>;
   /** The message with this id. Ends another one. */
@@ -54,17 +54,13 @@ export const createShownMessages = (by: CallRef): ShownMessages => {
     return [start(id), parts];
   };
   const voided = ({ hasBegun, messageId }: ShownMessage): readonly Part[] =>
-    hasBegun ? [...end(), { type: 'voided', by, messageId }] : end();
+    hasBegun() ? [...end(), { type: 'voided', by, messageId }] : end();
   const reopen = (id: string): void => {
     if (current === undefined && last?.id === id) current = last;
   };
   return {
-    get current() {
-      return current;
-    },
-    get latest() {
-      return current ?? last;
-    },
+    current: () => current,
+    latest: () => current ?? last,
     denied,
     open,
     currentOr: (id) => current ?? start(id),
@@ -95,13 +91,13 @@ export const completed = (
   { id, content }: Pick<AssistantMessage, 'id' | 'content'>,
 ): readonly Part[] => {
   const [shown, before] = messages.open(id);
-  if (textOf({ content }).startsWith(shown.text)) return [...before, ...restOf(shown, content)];
+  if (textOf({ content }).startsWith(shown.text())) return [...before, ...restOf(shown, content)];
   const voided = messages.void(shown);
   return [...before, ...voided, ...restOf(messages.again(id), content)];
 };
 
 const restOf = (shown: ShownMessage, content: AssistantMessage['content']): readonly Part[] => [
-  ...shown.appendText(textOf({ content }).slice(shown.text.length)),
+  ...shown.appendText(textOf({ content }).slice(shown.text().length)),
   ...shown.sources(content),
   ...shown.media(content),
 ];

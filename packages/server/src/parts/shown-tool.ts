@@ -42,7 +42,7 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   };
   const end: ShownTool['end'] = (outcome) => {
     const last = outcome.status === 'notRun' ? [] : toolCall(outcome.event.toolCall);
-    if (hasEnded || !streamed.hasName) return [];
+    if (hasEnded || !streamed.hasName()) return [];
     hasEnded = true;
     return [...last, { type: 'toolEnd', by, id, isWhole: lastShown !== undefined, outcome }];
   };
@@ -78,9 +78,7 @@ const createStreamedArguments = (by: CallRef, messageId: string, id: string) => 
     return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
   };
   return {
-    get hasName() {
-      return shownName !== '';
-    },
+    hasName: () => shownName !== '',
     chunk: (name: string, delta: string): readonly Part[] => {
       const start = startOnce(name);
       json.push(delta);

@@ -34,7 +34,7 @@ export const toParts =
         const parts = run.take(event);
         if (parts.length === 0 && !runs.has(event.rootId)) return parts;
         hasBegun = true;
-        if (run.hasEnded) runs.delete(event.rootId);
+        if (run.hasEnded()) runs.delete(event.rootId);
         else runs.set(event.rootId, run);
         if (event.type === 'error' && event.parentId === undefined) shown = event.error;
         return parts;
