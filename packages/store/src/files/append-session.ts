@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type SessionChange, titleOf } from 'millrace/sessions';
+import { openFile, readWhole } from './file-system.js';
 import { writeNew } from './make-directory.js';
 import { type AppendedTo, type Part, writeAppended, writeEntries } from './session-file.js';
 import {
@@ -94,7 +95,7 @@ const appendedPart = (
   const write = async (): Promise<void> => {
     const copied: string[] = [];
     for (const [name, bytes] of parts.slice(kept)) {
-      copied.push((await readFile(join(directory, name))).subarray(0, bytes).toString('utf8'));
+      copied.push((await readWhole(join(directory, name))).subarray(0, bytes).toString('utf8'));
     }
     await writeNew(path, copied.join('') + text);
   };
@@ -105,7 +106,7 @@ const appendedPart = (
 /** Appends to a file that exists. The text is on disk when this resolves. */
 const appendTo = async (path: string, text: string): Promise<void> => {
   // Without `O_CREAT`: the session may have been removed.
-  const file = await open(path, constants.O_WRONLY | constants.O_APPEND);
+  const file = await openFile(path, constants.O_WRONLY | constants.O_APPEND);
   try {
     await file.appendFile(text);
     await file.datasync();

@@ -1,11 +1,11 @@
-import { link, readFile, rm } from 'node:fs/promises';
+import { link, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Entry, type MessageTree, MillraceError } from 'millrace';
 import { emptyTree, withoutBelow } from 'millrace/values';
 import { jsonOf, packed } from '../memory/stored-messages.js';
 import { isAbandoned } from './staging.js';
 import { damaged } from './damage.js';
-import { alreadyExists, readNames, ifMissing } from './file-system.js';
+import { alreadyExists, ifMissing, readNames, readWhole } from './file-system.js';
 import { newHolderId } from './holder-id.js';
 import { readHead, writeHead } from './head.js';
 import { readLine, writeLine } from './line.js';
@@ -212,7 +212,7 @@ interface Lines {
 }
 
 const linesIn = async (path: string): Promise<Lines | undefined> => {
-  const bytes = await ifMissing(readFile(path), undefined);
+  const bytes = await ifMissing(readWhole(path), undefined);
   if (bytes === undefined) return undefined;
   const firstEnd = bytes.indexOf(lineEnd);
   const first = firstEnd === -1 ? undefined : readHead(path, bytes.subarray(0, firstEnd));

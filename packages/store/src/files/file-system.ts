@@ -1,5 +1,5 @@
-import { type Stats, statSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { constants, fstatSync, type Stats, statSync } from 'node:fs';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { isMillraceError, MillraceError } from 'millrace';
 import { isRecord, messageOf } from 'millrace/values';
 
@@ -32,6 +32,46 @@ export const storedDirectories = async (root: string): Promise<readonly string[]
   (await ifMissing(readdir(root, { withFileTypes: true }), []))
     .filter((entry) => entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name))
     .map(({ name }) => name);
+
+/**
+ * Opens a file, and nothing else: a pipe would hold a thread of the process until somebody writes to it. Rejects with
+ * `invalidState` if something else is in its place.
+ */
+export const openFile = async (
+  path: string,
+  flags: number = constants.O_RDONLY,
+): Promise<FileHandle> => {
+  const file = await open(path, flags | nonBlocking).catch((error: unknown) => {
+    throw isNoFile(error) ? notAFile(path, error) : error;
+  });
+  if (fstatSync(file.fd).isFile()) return file;
+  await file.close();
+  throw notAFile(path);
+};
+
+/** Reads a whole file, as `openFile` opens it. */
+export const readWhole = async (path: string): Promise<Buffer> => {
+  const file = await openFile(path);
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+};
+
+/** Windows has no such flag. */
+const nonBlocking = process.platform === 'win32' ? 0 : constants.O_NONBLOCK;
+
+/** `ENXIO`: nobody reads from a pipe, or a socket is there. */
+const isNoFile = (error: unknown): boolean =>
+  ['EISDIR', 'ELOOP', 'ENXIO'].includes(errorCode(error) ?? '');
+
+const notAFile = (path: string, cause?: unknown): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `${path} is not a file: a directory, a pipe or a link to itself is in its place. Restore the file from a backup, or delete what is there.`,
+    { cause },
+  );
 
 /** Whether the file already exists, or the directory already exists and is not empty. */
 export const alreadyExists = (error: unknown): boolean =>

@@ -1,6 +1,5 @@
 import { fstatSync, rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { MillraceError } from 'millrace';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
 import { writeHead } from './head.js';
 import { countedSegments } from './later-segments.js';
@@ -45,7 +44,6 @@ export const openSegment = async (
   try {
     // Read the earlier segments only now: a writer to one of them sees the new segment before it confirms a write.
     const last = await lastOf(directory, earlier);
-    if (last !== undefined && last.callId !== callId) throw renamed(directory, last.callId);
     const { position, offset, record } = await endOf(directory, last);
     const ends = earlier
       .filter((it) => it >= (last?.number ?? 0))
@@ -102,12 +100,6 @@ const removeSegment = (directory: string, number: number): void => {
   unlinkSync(segmentPath(directory, number));
   rmdirSync(directory);
 };
-
-const renamed = (directory: string, callId: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `${directory} contains the call '${callId}', which does not match its name. Do not rename the directories of calls.`,
-  );
 
 const createSegment = async (path: string): Promise<FileHandle | undefined> => {
   try {

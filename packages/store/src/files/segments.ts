@@ -1,7 +1,9 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { MillraceError } from 'millrace';
+import { storedName } from '../stored-name.js';
 import { damaged } from './damage.js';
-import { readNames, ifMissing } from './file-system.js';
+import { ifMissing, openFile, readNames } from './file-system.js';
 import { readHead } from './head.js';
 import { type LineKind, readLine } from './line.js';
 
@@ -41,7 +43,7 @@ export const segmentNumbers = async (directory: string): Promise<readonly number
 
 /**
  * Reads the head of a segment; undefined if the file does not exist or its writer has not completed the head. Throws
- * if the head is broken and records follow it.
+ * if the head is broken and records follow it, and if it is that of another call.
  */
 export const readSegment = async (
   directory: string,
@@ -69,7 +71,7 @@ const headBytes = 4 * 1024;
 const maxHeadBytes = 256 * 1024;
 
 export const tryOpen = (path: string): Promise<FileHandle | undefined> =>
-  ifMissing(open(path, 'r'), undefined);
+  ifMissing(openFile(path), undefined);
 
 /** Whether the bytes contain an intact line of this kind. */
 export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
@@ -87,10 +89,20 @@ export const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
   const value = readHead(path, line);
   if (value === undefined) return undefined;
   const { callId, after, ends, at } = value;
-  return typeof callId === 'string' && isCount(after) && isCount(at) && Array.isArray(ends)
-    ? { callId, after, at, ends: ends.filter(isEnd) }
-    : undefined;
+  if (typeof callId !== 'string' || !isCount(after) || !isCount(at) || !Array.isArray(ends)) {
+    return undefined;
+  }
+  const directory = dirname(path);
+  if (storedName(callId) !== basename(directory)) throw renamed(path, callId);
+  return { callId, after, at, ends: ends.filter(isEnd) };
 };
+
+/** Without this, a file in the wrong place would show the call of one user to another. */
+const renamed = (path: string, callId: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `${path} contains the call '${callId.slice(0, 100)}', which does not match the name of its directory. Do not rename the directories of calls, or move files between them.`,
+  );
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value);
 

@@ -56,12 +56,7 @@ const readSecondLine = (
   { sessionId, version }: SessionHead,
 ): Readonly<Record<string, unknown>> => {
   const head = headIn(path, bytes);
-  if (head.sessionId !== sessionId) {
-    throw new MillraceError(
-      'invalidState',
-      `${path} contains the session '${head.sessionId.slice(0, 100)}', which does not match its name. Do not rename the directories of sessions.`,
-    );
-  }
+  if (head.sessionId !== sessionId) throw renamed(path, head.sessionId);
   const start = bytes.indexOf(lineEnd) + 1;
   const isWhole = head.version === version && bytes.indexOf(lineEnd, start) === bytes.length - 1;
   const value = isWhole ? readLine(kind, bytes.subarray(start, -1)) : undefined;
@@ -112,6 +107,12 @@ export const isPlace = (value: unknown): value is string | null =>
 /** Loading the state checks its fields. */
 const isRest = (value: unknown): value is SessionChange['rest'] => isRecord(value);
 
+export const renamed = (path: string, sessionId: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `${path} contains the session '${sessionId.slice(0, 100)}', which does not match its name. Do not rename the directories of sessions.`,
+  );
+
 export const broken = (path: string): MillraceError =>
   new MillraceError(
     'invalidState',
@@ -123,7 +124,7 @@ export const fittingIn = <T>(path: string, work: () => T): T => {
   try {
     return work();
   } catch (cause) {
-    if (!isMillraceError(cause) || cause.code !== 'invalidState') throw cause;
+    if (!isMillraceError(cause)) throw cause;
     const why = `${path} cannot be read: ${cause.message}`;
     throw new MillraceError('invalidState', why, { cause });
   }

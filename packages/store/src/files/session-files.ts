@@ -1,12 +1,13 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { appendedState, type SessionChange } from 'millrace/sessions';
 import type { Staging } from './staging.js';
-import { isNotFound, readNames } from './file-system.js';
+import { isNotFound, openFile, readNames, readWhole } from './file-system.js';
 import { syncDirectories, writeNew } from './make-directory.js';
+import { storedName } from '../stored-name.js';
 import { lineEnd } from './segments.js';
 import {
   type AppendedTo,
@@ -17,6 +18,7 @@ import {
   readAppended,
   readEntries,
   readSessionFile,
+  renamed,
   type SessionHead,
   writeSessionHead,
 } from './session-file.js';
@@ -76,14 +78,14 @@ export const readSession = (
   sessionId: string,
 ): Promise<{ readonly version: number; readonly state: unknown } | undefined> =>
   readCurrent(directory, async (path, { version }) => {
-    const bytes = await readFile(path);
+    const bytes = await readWhole(path);
     const { appended } = headIn(path, bytes);
     const expected = { sessionId, version };
     if (appended === undefined) return { version, state: readSessionFile(path, bytes, expected) };
     const change = readAppended(path, bytes, expected);
     const base = join(directory, `${appended.base}.json`);
     const before = { sessionId, version: versionIn(appended.base) };
-    const state = readSessionFile(base, await readFile(base), before);
+    const state = readSessionFile(base, await readWhole(base), before);
     const entries: Entry[] = [];
     for (const part of appended.parts) {
       const file = join(directory, part[0]);
@@ -95,21 +97,25 @@ export const readSession = (
 type Entry = SessionChange['entries'][number];
 
 const readPart = async (path: string, [, size]: Part): Promise<Buffer> => {
-  const bytes = await readFile(path);
+  const bytes = await readWhole(path);
   if (bytes.length < size) throw broken(path);
   return bytes.subarray(0, size);
 };
 
 /** Reads the beginning of the current state file; undefined if the session does not exist. */
 export const readSessionHead = (directory: string): Promise<SessionHead | undefined> =>
-  readCurrent(directory, async (path) => headIn(path, await readBeginning(path)));
+  readCurrent(directory, async (path) => {
+    const head = headIn(path, await readBeginning(path));
+    if (storedName(head.sessionId) !== basename(directory)) throw renamed(path, head.sessionId);
+    return head;
+  });
 
 const readBeginning = async (path: string): Promise<Buffer> => {
-  const file = await open(path, 'r');
+  const file = await openFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
     const bytes = buffer.subarray(0, bytesRead);
-    return bytes.includes(lineEnd) ? bytes : await readFile(path);
+    return bytes.includes(lineEnd) ? bytes : await readWhole(path);
   } finally {
     await file.close();
   }
