@@ -1,4 +1,4 @@
-import { type FileHandle, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -15,11 +15,18 @@ import { segmentPath } from './segments.js';
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
 
-let directory: string;
+let root: string;
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'append-'));
+  root = await mkdtemp(join(tmpdir(), 'append-'));
 });
-afterAll(() => rm(directory, { recursive: true }));
+afterAll(() => rm(root, { recursive: true }));
+
+/** The directory of a call 'c'. */
+const create = async (): Promise<string> => {
+  const directory = join(await mkdtemp(join(root, 'store-')), 'i-c');
+  await mkdir(directory);
+  return directory;
+};
 
 const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
 
@@ -28,6 +35,7 @@ const noEntry = { before: () => Promise.resolve([]), after: () => Promise.resolv
 const record = (name: string) => ({ kind: 'step', name, seq: 0, text: '"text"' }) as const;
 
 it('S6: an append that the disk has no room for leaves nothing, and does not harm the next', async () => {
+  const directory = await create();
   const segment = await openSegment(directory, 'c', 0);
   if (segment === undefined) throw new Error('There is no segment.');
   const disk = { isFull: false };
@@ -71,7 +79,7 @@ it('S6: an append that the disk has no room for leaves nothing, and does not har
 });
 
 it('S7: records count that the next writer sees, even if its head takes long', async () => {
-  const call = await mkdtemp(join(directory, 'call-'));
+  const call = await create();
   const segment = await openSegment(call, 'c', 0);
   if (segment === undefined) throw new Error('There is no segment.');
   const next = segmentPath(call, 2);

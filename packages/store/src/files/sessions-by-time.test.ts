@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -43,12 +43,6 @@ const create = async () => {
 
 const timed = (seconds: number, id: string): string =>
   `${String(seconds * 1_000_000).padStart(16, '0')}.i-${id}`;
-
-const fileOf = async (directory: string, id: string, extension: string): Promise<string> => {
-  const own = join(directory, `i-${id}`);
-  const [name = ''] = (await readdir(own)).filter((it) => it.endsWith(extension));
-  return join(own, name);
-};
 
 describe('the sessions of a directory, by time', () => {
   it('S4: are found if the index is lost, which fills again', async () => {
@@ -130,10 +124,10 @@ describe('the sessions of a directory, by time', () => {
   it('S4: of the newest, no other state is read', async () => {
     const { directory, sessions } = await create();
     for (const id of ['a', 'b']) {
-      const path = await fileOf(directory, id, '.json');
-      await rm(path);
-      // An error, if it is read as a file.
-      await mkdir(path);
+      const path = join(directory, `i-${id}`);
+      await rm(path, { recursive: true });
+      // An error, if it is read as a directory.
+      await writeFile(path, '');
     }
     expect(await find(sessions, { limit: 1 })).toEqual(['c c']);
     expect(await find(sessions, { limit: 1, prefix: 'c', search: 'C' })).toEqual(['c c']);
