@@ -1,6 +1,14 @@
 import { attach$, type CallSummary, replay$ } from 'millrace/journal';
 import type { AgentEvent } from 'millrace';
-import { defaultIfEmpty, firstValueFrom, NEVER, ReplaySubject, tap } from 'rxjs';
+import {
+  defaultIfEmpty,
+  firstValueFrom,
+  type MonoTypeOperatorFunction,
+  NEVER,
+  ReplaySubject,
+  type Subject,
+  tap,
+} from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ReplayArguments } from '../command-line/arguments.js';
 import { isHumanOutput, presenterOf } from '../presentation/presenter.js';
@@ -38,7 +46,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
       : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });
     const last$ = new ReplaySubject<AgentEvent>(1);
     const outcome = await firstValueFrom(
-      writeOutput$(event$.pipe(tap(last$), presenterOf(given, theme, unit)), output, {
+      writeOutput$(event$.pipe(keptIn(last$), presenterOf(given, theme, unit)), output, {
         interrupt$,
         terminate$,
       }),
@@ -58,6 +66,10 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     }
     return outcome;
   });
+
+/** Keeps the values and the end. An error is reported where it is handled, once. */
+const keptIn = <T>(last$: Subject<T>): MonoTypeOperatorFunction<T> =>
+  tap({ next: (value) => last$.next(value), complete: () => last$.complete() });
 
 const aboutOf = (run: CallSummary): string =>
   run.status === 'unreadable' ? `Cannot be read: ${run.why}` : run.question;
