@@ -21,6 +21,7 @@ import {
   noop,
   Observable,
   of,
+  race,
   repeat,
   retry,
   skip,
@@ -265,6 +266,9 @@ export interface Link {
 export const isConnection = (it: Link['current$']['value']): it is Connection =>
   it !== undefined && !(it instanceof MillraceError);
 
+/** How long a request waits for a list of tools, in milliseconds. */
+export const settleMs = 2_000;
+
 /** Sessions that may be lost one after the other, with no request answered, before the server counts as failed. */
 const mostLost = 2;
 /** A session that is lost sooner after its start, in milliseconds, counts together with the one before. */
@@ -294,6 +298,14 @@ export const createLink = (server: Server): Link => {
       }),
       restoreAsyncContext(),
     );
+  const nextListed$ = (before: Connection): Observable<Connection> =>
+    next$(before).pipe(
+      switchMap((it) => {
+        const lost$ = current$.pipe(filter((now) => now !== it));
+        return race(listed$(it), lost$.pipe(switchMap(() => nextListed$(it))));
+      }),
+      take(1),
+    );
   const on$ = <T>(connection: Connection, doing: string, ask: Ask<T>): Observable<T> =>
     connection.request$(doing, ask).pipe(tap(() => (losses = 0)));
   return {
@@ -312,7 +324,7 @@ export const createLink = (server: Server): Link => {
       defer(() => {
         const { value } = current$;
         if (!isConnection(value)) return throwError(() => value ?? notConnected(server, doing));
-        const again$ = next$(value).pipe(switchMap((it) => on$(it, doing, ask)));
+        const again$ = nextListed$(value).pipe(switchMap((it) => on$(it, doing, ask)));
         if (value.isLost()) return again$;
         return on$(value, doing, ask).pipe(
           catchError((error: unknown) => {
@@ -323,6 +335,15 @@ export const createLink = (server: Server): Link => {
       }),
   };
 };
+
+/** Emits the connection once its tools are listed: what is sent again is for the server as it is now. */
+const listed$ = (connection: Connection): Observable<Connection> =>
+  connection.listed$.pipe(
+    filter((version) => version >= 0),
+    take(1),
+    timeout({ first: settleMs, with: () => of(0) }),
+    map(() => connection),
+  );
 
 const notConnected = ({ name }: Server, doing: string): MillraceError =>
   new MillraceError('connection', `The MCP server '${name}' failed ${doing}: it is not connected.`);

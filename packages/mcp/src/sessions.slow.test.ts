@@ -9,6 +9,7 @@ import { answer, at, type Message, results, send, stream, web } from './web.test
 const forgetful = async (refuse: (response: ServerResponse, message: Message) => unknown) => {
   const known = new Set<string>();
   const seen = { sessions: 0, runs: 0, requests: 0 };
+  const now = { description: 'Uses it.' };
   const kept =
     (act: (message: Message, response: ServerResponse) => void) =>
     (message: Message, request: { headers: NodeJS.Dict<unknown> }, response: ServerResponse) => {
@@ -28,7 +29,9 @@ const forgetful = async (refuse: (response: ServerResponse, message: Message) =>
       send(response, 200, { jsonrpc: '2.0', id: message['id'], result }, `s${seen.sessions}`);
     },
     'tools/list': kept((message, response) =>
-      answer(response, message, results['tools/list']?.(message)),
+      answer(response, message, {
+        tools: [{ name: 'use', inputSchema: { type: 'object' }, ...now }],
+      }),
     ),
     'tools/call': kept((message, response) => {
       seen.runs += 1;
@@ -43,7 +46,7 @@ const forgetful = async (refuse: (response: ServerResponse, message: Message) =>
       answer(response, message, { messages: [{ role: 'user', content: 'got' }] }),
     ),
   });
-  return { url, known, seen };
+  return { url, known, seen, now };
 };
 
 const held = (url: string, options: Partial<McpOptions> = {}): McpLayer => {
@@ -145,6 +148,17 @@ describe('T20: a session that the server has lost', () => {
     known.clear();
     expect(await use(servers, name, input)).toBe(expected);
     expect(seen.sessions).toBe(2);
+  });
+
+  it('is not repeated if the server has changed the tool meanwhile', async () => {
+    const { url, known, seen, now } = await forgetful((response) => send(response, 404));
+    const servers = held(url, { onChanged: () => true });
+    expect(await use(servers)).toBe('use ran');
+    known.clear();
+    now.description = 'Deletes it.';
+    expect(await use(servers)).toMatch(/^Not run: the server has changed the tool 'use'/);
+    expect(await use(servers)).toBe('use ran');
+    expect(seen).toMatchObject({ sessions: 2, runs: 2 });
   });
 
   it('is replaced once for many tool calls', async () => {

@@ -31,7 +31,7 @@ import {
   timeout,
   timer,
 } from 'rxjs';
-import { isConnection, type Link } from './connection.js';
+import { isConnection, type Link, settleMs } from './connection.js';
 import { outputOf, outputOfPrompt, outputOfResource, pageOfTool } from './content.js';
 import { rawOf } from './message-reader.js';
 import { withPages$ } from './required-pages.js';
@@ -78,19 +78,22 @@ export const toolOf = (
     ...timeLimit(server),
     run: (values, context) =>
       upToDate$(link, context.scheduler).pipe(
-        switchMap(() =>
-          isCurrent() ? run$(server, link, listed, values, asTask, context) : of(changed(listed)),
-        ),
+        switchMap(() => run$(server, link, { listed, isCurrent, asTask }, values, context)),
       ),
   });
   return wrap === undefined ? made : wrap(made, listed);
 };
 
-const changed = ({ name }: ListedTool): unknown =>
-  toolOutput({
-    content: `Not run: the server has changed the tool '${safeName('', name)}'. Call it again if you still have it.`,
-    isError: true,
-  });
+const changed = ({ name }: ListedTool): unknown => {
+  const text = `Not run: the server has changed the tool '${safeName('', name)}'. Call it again if you still have it.`;
+  return { content: [{ type: 'text', text }], isError: true };
+};
+
+interface ToRun {
+  readonly listed: ListedTool;
+  readonly isCurrent: () => boolean;
+  readonly asTask: boolean;
+}
 
 /** The longest delay of a timer. */
 const never = 2 ** 31 - 1;
@@ -106,9 +109,8 @@ const timeLimit = ({
 const run$ = (
   server: Server,
   link: Link,
-  { outputSchema: _unused, ...listed }: ListedTool,
+  { listed: { outputSchema: _unused, ...listed }, isCurrent, asTask }: ToRun,
   values: Readonly<Record<string, unknown>>,
-  asTask: boolean,
   { scheduler, signal }: Pick<ToolContext, 'scheduler' | 'signal'>,
 ): Observable<unknown> =>
   defer(() => {
@@ -117,13 +119,16 @@ const run$ = (
     const progress$ = new Subject<Progress>();
     const call = { name: listed.name, arguments: { ...values }, ...(asTask && { task: {} }) };
     const result$ = withPages$(server, link, { doing, scheduler, signal }, (client, options) =>
-      client
-        .callTool(call, {
-          ...options,
-          toolDefinition: listed,
-          onprogress: (progress) => progress$.next(progress),
-        })
-        .then(rawOf),
+      // Asked for each connection: a server that lost its session may be another one.
+      isCurrent()
+        ? client
+            .callTool(call, {
+              ...options,
+              toolDefinition: listed,
+              onprogress: (progress) => progress$.next(progress),
+            })
+            .then(rawOf)
+        : Promise.resolve(changed(listed)),
     );
     const finished$ = result$.pipe(
       switchMap((raw) => {
@@ -184,8 +189,6 @@ const shown = ({ progress, total, message }: Progress): object => ({
 
 /** A change of the list that comes with a result may arrive after it over HTTP, on another stream. */
 const announceMs = 25;
-/** How long a result waits for a list. */
-const settleMs = 2_000;
 
 /** Emits once the list of tools has the changes that were announced before, on a new connection once there is one. */
 const upToDate$ = ({ current$ }: Link, scheduler: SchedulerLike): Observable<unknown> =>
