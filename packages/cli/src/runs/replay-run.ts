@@ -67,7 +67,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     return outcome;
   });
 
-/** Keeps the values and the end. An error is reported where it is handled, once. */
+/** Keeps the values and the end. An error of a subject without subscribers would be printed a second time. */
 const keptIn = <T>(last$: Subject<T>): MonoTypeOperatorFunction<T> =>
   tap({ next: (value) => last$.next(value), complete: () => last$.complete() });
 

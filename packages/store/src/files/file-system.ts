@@ -34,7 +34,7 @@ export const storedDirectories = async (root: string): Promise<readonly string[]
     .map(({ name }) => name);
 
 /**
- * Opens a file, and nothing else: a pipe would hold a thread of the process until somebody writes to it. Rejects with
+ * Opens a file, and nothing else: a pipe would hold a thread of the process until another process writes to it. Rejects with
  * `invalidState` if something else is in its place.
  */
 export const openFile = async (
@@ -62,7 +62,7 @@ export const readWhole = async (path: string): Promise<Buffer> => {
 /** Windows has no such flag. */
 const nonBlocking = process.platform === 'win32' ? 0 : constants.O_NONBLOCK;
 
-/** `ENXIO`: nobody reads from a pipe, or a socket is there. */
+/** `ENXIO`: a pipe without a reader, or a socket. */
 const isNoFile = (error: unknown): boolean =>
   ['EISDIR', 'ELOOP', 'ENXIO'].includes(errorCode(error) ?? '');
 

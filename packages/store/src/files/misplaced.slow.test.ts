@@ -106,7 +106,7 @@ describe('S6: in the place of a file', () => {
 
 describe('S6: the file of another user', () => {
   it.each(places.filter(([folder]) => folder !== 'conversations'))(
-    'is shown to nobody: %s, %s',
+    'is never shown: %s, %s',
     async (folder, name) => {
       const { directory, store } = await filled();
       const foreign = await filesOf(directory, [folder, name], 'ann');
