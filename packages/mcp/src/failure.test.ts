@@ -70,7 +70,7 @@ describe('X10: a secret that a server repeats in its list', () => {
       [use('use'), use(token, { inputSchema: { type: 'string' } })],
       'entry',
     ],
-    ['a name that is taken', [use(`${token}!`), use(`${token}?`)], 'has the name'],
+    ['a name that is taken', [use(`${token}!`), use(`${token}?`)], 'the name is taken'],
     ['the name of a tool without a usable schema', [use(token, { inputSchema: bad })], 'left out'],
     ['a schema', [use('use', { inputSchema: bad })], "'use'"],
     ['a reference', [use('use', { inputSchema: { type: 'object', $ref: token } })], "'use'"],

@@ -454,8 +454,7 @@ describe('a tool', () => {
     await isAnswered();
     expect(await answers()).toEqual(['You are in Oslo.']);
     expect(await form.count()).toBe(0);
-    const card = page.getByRole('group', { name: 'Tool where' }).locator('summary').first();
-    expect(await card.evaluate((it) => it === document.activeElement)).toBe(true);
+    expect(await message.evaluate((it) => it === document.activeElement)).toBe(true);
   });
 
   it('gets a message of the user after it', async () => {
