@@ -47,6 +47,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'mcp/src/message-reader.ts': ['mcp/src/mcp.process.test.ts'],
   'mcp/src/mcp.ts': ['the first connection of mcp()'],
+  'mcp/src/tools.ts': ['mcp/src/task-context.slow.test.ts'],
   'gateway/src/hedge.ts': ['hedge() after a failure'],
   'gateway/src/live-source.ts': ['liveInstructions()'],
   'gateway/src/speculate.ts': ['speculate()'],

@@ -1,4 +1,4 @@
-import { MillraceError, restoreAsyncContext } from 'millrace';
+import { MillraceError } from 'millrace';
 import {
   type Client,
   StreamableHTTPClientTransport,
@@ -296,7 +296,6 @@ export const createLink = (server: Server): Link => {
         if (isConnection(it)) return it;
         throw it ?? notConnected(server, 'to connect');
       }),
-      restoreAsyncContext(),
     );
   const nextListed$ = (before: Connection): Observable<Connection> =>
     next$(before).pipe(

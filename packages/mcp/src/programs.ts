@@ -1,4 +1,4 @@
-import { MillraceError, restoreAsyncContext, type Suspension, type ToolOutput } from 'millrace';
+import { MillraceError, type Suspension, type ToolOutput } from 'millrace';
 import { isRecord } from 'millrace/values';
 import {
   asyncScheduler,
@@ -117,7 +117,6 @@ const connected$ = ({ current$ }: Link): Observable<unknown> =>
       if (it instanceof MillraceError) throw it;
       return it;
     }),
-    restoreAsyncContext(),
   );
 
 // ---------------------------------------------------------------- resources

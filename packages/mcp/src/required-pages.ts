@@ -1,4 +1,4 @@
-import { MillraceError, restoreAsyncContext } from 'millrace';
+import { MillraceError } from 'millrace';
 import { isRecord } from 'millrace/values';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import {
@@ -111,7 +111,6 @@ const completed$ = (
       race(done$.pipe(filter((done) => done === id)), timer(completeMs, scheduler)).pipe(
         take(1),
         map(() => true),
-        restoreAsyncContext(),
       );
     return using(
       () => announced$.subscribe(done$),

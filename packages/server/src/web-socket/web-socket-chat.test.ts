@@ -39,7 +39,7 @@ const serving = async (
   const agent = createAgent({ name: 'helper', model: scriptedModel(...answers) });
   const served$ = new ReplaySubject<Served>(1);
   const protocols = [webSocketChat(options)];
-  serve(agent, { port: 0, signals: [], protocols, ...serverOptions })
+  serve(agent, { port: 0, signals: [], protocols, onError: () => undefined, ...serverOptions })
     .pipe(takeUntil(over$))
     .subscribe(served$);
   try {

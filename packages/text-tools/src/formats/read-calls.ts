@@ -169,8 +169,16 @@ export const plainName = (name: string, tools: ToolTable): string => {
 };
 
 const parameterForms = [
-  { open: /\s*<arg_key>([^<]{1,200})<\/arg_key>\s*<arg_value>/y, close: '</arg_value>' },
-  { open: /\s*<parameter(?:=|\s+name=)["']?([^<>"'\n]{1,200})["']?>/y, close: '</parameter>' },
+  {
+    open: /\s*<arg_key>([^<]{1,200})<\/arg_key>\s*<arg_value>/y,
+    close: '</arg_value>',
+    inner: /<arg_value>/,
+  },
+  {
+    open: /\s*<parameter(?:=|\s+name=)["']?([^<>"'\n]{1,200})["']?>/y,
+    close: '</parameter>',
+    inner: /<parameter(?:=|\s+name=)/,
+  },
 ];
 
 /** A tag for each parameter, or one JSON object. Values without a type get that of the schema. */
@@ -182,13 +190,16 @@ export const readParameters: ReadBody = (body, name = '', tools) => {
   for (;;) {
     const found = openAt(body, at);
     if (found === undefined) break;
-    const { key, from, close } = found;
+    const { key, from, close, inner } = found;
     const end = body.indexOf(close, from);
     if (end < 0) return broken(`The parameter '${key}' is not closed.`);
     const text = body
       .slice(from, end)
       .replace(/^\r?\n/, '')
       .replace(/\r?\n$/, '');
+    // The first closing tag may be that of the inner one, which would cut the value short.
+    if (inner.test(text))
+      return broken(`The parameter '${key}' contains a parameter: its end is not clear.`);
     const types = typesOf(tools.get(name), key);
     const read = typed(text, types);
     if (read === undefined) {
@@ -205,15 +216,20 @@ export const readParameters: ReadBody = (body, name = '', tools) => {
     : broken('There is text between the parameters.');
 };
 
-const openAt = (
-  body: string,
-  at: number,
-): { readonly key: string; readonly from: number; readonly close: string } | undefined => {
-  for (const { open, close } of parameterForms) {
+interface OpenParameter {
+  readonly key: string;
+  readonly from: number;
+  readonly close: string;
+  /** What opens a parameter within its value. */
+  readonly inner: RegExp;
+}
+
+const openAt = (body: string, at: number): OpenParameter | undefined => {
+  for (const { open, close, inner } of parameterForms) {
     open.lastIndex = at;
     const [lead, key] = open.exec(body) ?? [];
     if (lead !== undefined && key !== undefined) {
-      return { key: key.trim(), from: at + lead.length, close };
+      return { key: key.trim(), from: at + lead.length, close, inner };
     }
   }
   return undefined;

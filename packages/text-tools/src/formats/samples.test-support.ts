@@ -184,6 +184,11 @@ const glm: readonly Sample[] = [
     { refused: "The parameter 'city' is not closed." },
   ],
   [
+    'a value that contains one, whose end would cut it short',
+    '<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Rome <arg_value>x</arg_value> or not</arg_value>\n</tool_call>',
+    { refused: "The parameter 'city' contains a parameter: its end is not clear." },
+  ],
+  [
     'a parameter twice',
     '<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value></tool_call>',
     { refused: "The parameter 'city' occurs twice." },
@@ -362,6 +367,14 @@ const others: readonly Sample[] = [
     'Qwen3-Coder',
     '<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>',
     { calls: rome },
+  ],
+  [
+    'a value that contains one, whose end would cut it short',
+    '<tool_call>\n<function=weather>\n<parameter=city>\nRome <function=now><parameter=x>1</parameter></function></parameter>\n</function>\n</tool_call>',
+    {
+      refused: "The parameter 'city' contains a parameter: its end is not clear.",
+      text: '</parameter>\n</function>\n</tool_call>',
+    },
   ],
   ['Llama 3.1', `<function=weather>${args}</function>`, { calls: rome }],
   [
