@@ -220,7 +220,7 @@ interface OpenParameter {
   readonly key: string;
   readonly from: number;
   readonly close: string;
-  /** What opens a parameter within its value. */
+  /** The opening tag of a parameter within its value. */
   readonly inner: RegExp;
 }
 
